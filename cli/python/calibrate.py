@@ -221,7 +221,20 @@ def parts_for(device, wanted):
     return {name: part for name, part in parts.items() if not wanted or name in wanted}
 
 
-def write(path, document=None):
+def place(unfinished, path, replace):
+    path = os.path.realpath(path) if os.path.isfile(path) else path
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe is written as it stands
+        with open(unfinished, encoding="utf-8") as text, open(path, "w", encoding="utf-8") as out:
+            out.write(text.read())
+    elif not replace:
+        os.link(unfinished, path)  # which no file that is there lets happen
+    else:
+        os.replace(unfinished, path)
+        return
+    os.unlink(unfinished)
+
+
+def write(path, document=None, replace=False):
     """Whole or not at all; without a document it is only tried whether that can be done."""
     unfinished = f"{path}.{os.getpid()}.part"
     try:
@@ -233,7 +246,7 @@ def write(path, document=None):
         if document is None:
             os.unlink(unfinished)
         else:
-            os.replace(unfinished, path)
+            place(unfinished, path, replace)
     except OSError as error:
         if os.path.exists(unfinished):
             os.unlink(unfinished)
@@ -246,6 +259,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.2, help="for each side of each case")
     parser.add_argument("--knob", action="append", default=[], help="only this one (repeatable)")
     parser.add_argument("--output", default="calibration.json")
+    parser.add_argument("--force", action="store_true", help="replace a file of that name")
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("calibrate: this PyTorch sees no GPU; --device cpu measures the CPU")
@@ -267,7 +281,7 @@ def main():
                      "with": f"PyTorch {torch.__version__}"},
         "factors": cases.factors(),
     }
-    write(options.output, document)
+    write(options.output, document, options.force)
     print(f"\n{'knob':10} {'kernels':11} {'durations':>22} {'likely':>7} {'low':>7} {'high':>7}")
     for row in document["factors"]:
         border = f"from {row['from_ns'] / 1000:.1f} µs" if "from_ns" in row else f"below {row['to_ns'] / 1000:.1f} µs" if "to_ns" in row else "all"

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "commands.h"
 #include "output.h"
+#include "output_file.h"
 
 namespace lacuna::cli {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 struct CalibrateOptions {
   std::string python = "python3";
   std::string device;
-  std::string output = "calibration.json";
+  Target output{"calibration.json"};
   double seconds = 0.2;
 };
 
@@ -31,8 +32,10 @@ int measure(const CalibrateOptions& options) {
   const auto script = self.parent_path().parent_path() / "share" / "lacuna" / "calibrate.py";
   if (!std::filesystem::exists(script, ignored))
     return printError(fmt::format("{}: is missing; install Lacuna again, all of it", script.string()));
-  std::vector<std::string> words{options.python, script.string(), "--output",
-                                 options.output, "--seconds",     fmt::format("{}", options.seconds)};
+  if (const auto out = OutputFile::check(options.output); !out) return printError(out.error().message);
+  std::vector<std::string> words{options.python,      script.string(), "--output",
+                                 options.output.path, "--seconds",     fmt::format("{}", options.seconds)};
+  if (options.output.force) words.emplace_back("--force");
   if (!options.device.empty()) words.insert(words.end(), {"--device", options.device});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -54,7 +57,7 @@ void addCalibrate(CLI::App& app, int& exitCode) {
   command.option("--device", options->device, "cpu or cuda (default: cuda where there is one)")
       .typeName("NAME")
       .notEmpty();
-  command.option("-o,--output", options->output, "the calibration to write").typeName("FILE").notEmpty().showDefault();
+  addTarget(command, options->output, "the calibration to write").typeName("FILE").showDefault();
   command.option("--seconds", options->seconds, "for each side of each case")
       .typeName("TIME")
       .notNegative()

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +15,8 @@
 #include "commands.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/utf8.h"
-#include "lacuna/prof/file_error.h"
 #include "output.h"
+#include "output_file.h"
 #include "report_text.h"
 
 namespace lacuna::cli {
@@ -30,7 +31,7 @@ struct CheckOptions {
   std::string file;
   std::string baseline;
   std::vector<std::string> noise;
-  std::string junit;
+  Target junit;
   bool github = false;
 };
 
@@ -103,7 +104,7 @@ std::string annotationText(std::string_view text) {
 }
 
 /// `why`: what the failures' text says besides.
-int writeJunit(const std::string& path, const std::vector<Comparison>& rows, const std::vector<Comparison>& why) {
+std::string junitText(const std::vector<Comparison>& rows, const std::vector<Comparison>& why) {
   const auto failures = std::count_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.worse(); });
   std::string kernels;
   for (const Comparison& row : why) kernels += "\n" + xmlText(sentence(row));
@@ -118,11 +119,18 @@ int writeJunit(const std::string& path, const std::vector<Comparison>& rows, con
     }
     text += "</testcase>\n";
   }
-  text += "</testsuite>\n";
-  const prof::Status written = writeText(path, text);
-  if (written) return kOk;
-  (void)printError(written.error().message);
-  return kUnable;
+  return text + "</testsuite>\n";
+}
+
+/// Nothing where no JUnit XML is wanted.
+prof::Status checkJunit(const CheckOptions& options, std::optional<OutputFile>& junit) {
+  if (options.junit.path.empty()) return {};
+  std::vector<std::string> traces = options.noise;
+  traces.insert(traces.end(), {options.file, options.baseline});
+  auto checked = OutputFile::check(options.junit, traces);
+  if (!checked) return checked.error();
+  junit = *std::move(checked);
+  return {};
 }
 
 /// Figures of a step do not compare with those of a whole run.
@@ -166,17 +174,10 @@ int run(const CheckOptions& options) {
     (void)printError(error.message);
     return kUnable;
   };
-  std::error_code ignored;
-  std::vector<std::string> traces = options.noise;
-  traces.insert(traces.end(), {options.file, options.baseline});
-  for (const std::string& trace : traces) {
-    if (!std::filesystem::equivalent(options.junit, trace, ignored)) continue;
-    return unable({fmt::format("{}: is one of the traces that are read; name another file for --junit", trace)});
-  }
+  if (const std::string misuse = forcesNothing(options.junit, "--junit"); !misuse.empty()) return printMisuse(misuse);
+  std::optional<OutputFile> junit;
+  if (const auto status = checkJunit(options, junit); !status) return unable(status.error());
   if (const auto status = checkNoise(options); !status) return unable(status.error());
-  if (!options.junit.empty()) {
-    if (const auto target = prof::checkTarget(options.junit); !target) return unable(target.error());
-  }
   const auto after = analysed(options.file);
   if (!after) return unable(after.error());
   const auto before = analysed(options.baseline);
@@ -200,8 +201,8 @@ int run(const CheckOptions& options) {
   }
   const std::vector<Comparison> why = worse ? explainingKernels(*before, *after) : std::vector<Comparison>();
   for (const Comparison& row : why) print(row);
-  if (!options.junit.empty()) {
-    if (const int code = writeJunit(options.junit, rows, why); code != kOk) return code;
+  if (junit) {
+    if (const auto written = junit->writeText(junitText(rows, why)); !written) return unable(written.error());
   }
   return worse ? kError : kOk;
 }
@@ -214,7 +215,7 @@ void addCheck(CLI::App& app, int& exitCode) {
   command.option("FILE", options->file, "the trace to check").required();
   command.option("--baseline", options->baseline, "the trace to compare with").required().typeName("FILE");
   command.option("--noise", options->noise, "further runs of the baseline, to measure its noise").typeName("FILE");
-  command.option("--junit", options->junit, "also write the result as JUnit XML").typeName("OUT");
+  addTarget(command, options->junit, "also write the result as JUnit XML", "--junit");
   command.flag("--github", options->github, "also print annotations for GitHub Actions");
   command.footer(
       "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, only one of\n"

@@ -99,6 +99,11 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+Option& Option::hidden() {
+  option_->group("");
+  return *this;
+}
+
 Option& Option::showDefault() {
   option_->capture_default_str();
   return *this;

@@ -30,6 +30,8 @@ class Option {
   /// How many words it takes; `most` below 0 is any number.
   Option& words(int least, int most);
   Option& excludes(const Option& other);
+  /// Left out of --help.
+  Option& hidden();
   /// --help says what the value is when none is given.
   Option& showDefault();
 

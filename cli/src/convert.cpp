@@ -14,33 +14,28 @@
 #ifdef LACUNA_CLI_COLLECTOR
 #include "lacuna/collector/capture.h"
 #endif
-#include "lacuna/prof/file_error.h"
 #include "output.h"
+#include "output_file.h"
 #include "progress_line.h"
-#include "unfinished_file.h"
 
 namespace lacuna::cli {
 namespace {
 
 struct ConvertOptions {
-  std::string in, out, to, table;
+  std::string in, formerOut, to, table;
+  Target out;
   bool quiet = false;
 };
 
 #ifdef LACUNA_CLI_COLLECTOR
 namespace fs = std::filesystem;
 
-int decodeCapture(const ConvertOptions& options, analyzer::Format format) {
+int decodeCapture(const ConvertOptions& options, const OutputFile& out, analyzer::Format format) {
   if (format != analyzer::Format::Lcn) {
-    return printMisuse(fmt::format("{}: a raw capture becomes a .lcn first; convert that further", options.out));
-  }
-  std::error_code ignored;
-  if (fs::is_regular_file(options.out, ignored) && collector::isRawCapture(options.out)) {
-    return printError(fmt::format("{}: is a raw capture; name another file to write", options.out));
+    return printMisuse(fmt::format("{}: a raw capture becomes a .lcn first; convert that further", out.name()));
   }
   collector::CaptureReport report;
-  const UnfinishedFile unfinished(options.out);
-  const auto status = analyzer::writeWhole(options.out, [&](const fs::path& part) -> prof::Status {
+  const auto status = out.write([&](const fs::path& part) -> prof::Status {
     auto decoded = collector::convertCapture(options.in, part);
     if (!decoded) return decoded.error();
     report = std::move(*decoded);
@@ -48,7 +43,7 @@ int decodeCapture(const ConvertOptions& options, analyzer::Format format) {
   });
   if (!status) return printError(status.error().message);
   for (const std::string& note : report.notes) printWarning(note);
-  fmt::print("{}: {} records of {} process{} became {} rows\n", analyzer::oneLine(options.out), report.records,
+  fmt::print("{}: {} records of {} process{} became {} rows\n", analyzer::oneLine(out.name()), report.records,
              report.files, report.files == 1 ? "" : "es", report.rows);
   return kOk;
 }
@@ -61,24 +56,31 @@ prof::Result<std::shared_ptr<const analyzer::Store>> opened(const ConvertOptions
   return analyzer::Store::open(options.in, how);
 }
 
-prof::Status written(std::shared_ptr<const analyzer::Store>&& store, const ConvertOptions& options,
+prof::Status written(std::shared_ptr<const analyzer::Store>&& store, const OutputFile& out, bool quiet,
                      analyzer::Format format, analyzer::ExportOptions how) {
   ProgressLine line("writing");
-  if (!options.quiet) how.progress = line.hook();
-  return analyzer::exportTrace(std::move(store), options.out, format, how);
+  if (!quiet) how.progress = line.hook();
+  how.existing = out.existing();
+  return out.whileWriting([&] { return analyzer::exportTrace(std::move(store), out.name(), format, how); });
 }
 
 int run(const ConvertOptions& options) {
   using namespace analyzer;
-  const auto format = options.to.empty() ? formatOf(options.out) : formatNamed(options.to);
-  if (!format) return printMisuse(unknownFormat(options.out, options.to));
+  if (options.out.path.empty() || !options.formerOut.empty()) {
+    return printMisuse(withoutTarget(fmt::format("convert {}", options.in),
+                                     options.formerOut.empty() ? "OUT.lcn" : options.formerOut));
+  }
+  const std::string& name = options.out.path;
+  const auto format = options.to.empty() ? formatOf(name) : formatNamed(options.to);
+  if (!format) return printMisuse(unknownFormat(name, options.to));
   if (!options.table.empty() && *format != Format::Csv && *format != Format::TableJson) {
     return printMisuse(fmt::format("--table {} is for csv and table-json, which hold one table; {} gets all of them",
-                                   options.table, options.out));
+                                   options.table, name));
   }
-  if (const auto target = prof::checkTarget(options.out); !target) return printError(target.error().message);
+  const auto out = OutputFile::check(options.out, {&options.in, 1});
+  if (!out) return printError(out.error().message);
 #ifdef LACUNA_CLI_COLLECTOR
-  if (collector::isRawCapture(options.in)) return decodeCapture(options, *format);
+  if (collector::isRawCapture(options.in)) return decodeCapture(options, *out, *format);
 #endif
   auto store = opened(options);
   if (!store) return printError(store.error().message);
@@ -86,10 +88,9 @@ int run(const ConvertOptions& options) {
   ExportOptions how;
   if (!options.table.empty()) how.table = options.table;
   how.warn = [](const std::string& text) { printWarning(text); };
-  const UnfinishedFile unfinished(options.out);
-  const auto status = written(*std::move(store), options, *format, how);
+  const auto status = written(*std::move(store), *out, options.quiet, *format, how);
   if (!status) return printError(status.error().message);
-  printWritten(options.out);
+  printWritten(name);
   return kOk;
 }
 
@@ -98,17 +99,19 @@ int run(const ConvertOptions& options) {
 void addConvert(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<ConvertOptions>();
   Command command(app, "convert", "Turn a trace of any kind into another kind");
+  command.usage("IN -o OUT [OPTIONS]");
   command
       .option("in", options->in,
               "a trace of any kind, told by its content (also gz, zstd), or what lacuna run --raw-capture kept")
       .required();
-  command.option("out", options->out, "the file to write; .gz and .zst compress text formats").required();
+  command.option("former", options->formerOut, "").hidden();
+  addTarget(command, options->out, "the file to write; .gz and .zst compress text formats");
   command.option("--to", options->to,
                  fmt::format("what to write ({}); else by the ending of OUT: {}", analyzer::formatNames(),
                              analyzer::formatEndings()));
   command.option("--table", options->table, "the table that csv and table-json write (default: kernel)");
   command.flag("-q,--quiet", options->quiet, "no progress");
-  command.example("lacuna convert run.lcn run.json.gz");
+  command.example("lacuna convert run.lcn -o run.json.gz");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

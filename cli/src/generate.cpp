@@ -9,49 +9,50 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/utf8.h"
-#include "lacuna/prof/file_error.h"
 #include "output.h"
-#include "unfinished_file.h"
+#include "output_file.h"
 
 namespace lacuna::cli {
 namespace {
 
 struct GenerateOptions {
-  std::string out;
+  std::string formerOut;
+  Target out;
   prof::GenerateOptions generate;
   prof::WriterOptions writer;
 };
 
 struct Made {
-  prof::GenerateSummary summary;
+  prof::GenerateSummary count;
   std::uint64_t bytes = 0;
 };
 
-prof::Status make(const GenerateOptions& options, const std::filesystem::path& file, Made& made) {
-  auto writer = prof::Writer::create(file, options.writer);
-  if (!writer.ok()) return writer.error();
-  const auto summary = prof::generateTrace(*writer, options.generate);
-  if (!summary.ok()) return summary.error();
-  if (const prof::Status status = writer->finish(); !status.ok()) return status;
-  made = {*summary, writer->bytesWritten()};
-  return {};
+prof::Status make(const GenerateOptions& options, const std::filesystem::path& path, Made& made) {
+  auto writer = prof::Writer::create(path, options.writer);
+  if (!writer) return writer.error();
+  const auto count = prof::generateTrace(*writer, options.generate);
+  if (!count) return count.error();
+  const prof::Status status = writer->finish();
+  made = {*count, writer->bytesWritten()};
+  return status;
 }
 
 int run(const GenerateOptions& options) {
   if (options.generate.events == 0 && options.generate.steps == 0) {
     return printMisuse("--events 0 would be a trace without events: name at least 1, or --steps");
   }
-  if (const auto target = prof::checkTarget(options.out); !target) return printError(target.error().message);
+  if (options.out.path.empty() || !options.formerOut.empty()) {
+    return printMisuse(withoutTarget("generate", options.formerOut.empty() ? "OUT.lcn" : options.formerOut));
+  }
+  const auto out = OutputFile::check(options.out);
+  if (!out) return printError(out.error().message);
   Made made;
-  const UnfinishedFile unfinished(options.out);
-  const prof::Status status =
-      analyzer::writeWhole(options.out, [&](const auto& part) { return make(options, part, made); });
-  if (!status.ok()) return printError(status.error().message);
-  fmt::print("{}: {} events in {} steps, {}, {:.2f} bytes an event\n", analyzer::oneLine(options.out),
-             withCommas(made.summary.events), withCommas(made.summary.steps), humanBytes(made.bytes),
-             static_cast<double>(made.bytes) / static_cast<double>(made.summary.events));
+  const auto status = out->write([&](const std::filesystem::path& part) { return make(options, part, made); });
+  if (!status) return printError(status.error().message);
+  fmt::print("{}: {} events in {} steps, {}, {:.2f} bytes an event\n", analyzer::oneLine(out->name()),
+             withCommas(made.count.events), withCommas(made.count.steps), humanBytes(made.bytes),
+             static_cast<double>(made.bytes) / static_cast<double>(made.count.events));
   return kOk;
 }
 
@@ -60,7 +61,9 @@ int run(const GenerateOptions& options) {
 void addGenerate(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<GenerateOptions>();
   Command command(app, "generate", "Write a made-up training trace of any size, for trying things and for benchmarks");
-  command.option("out", options->out, "the .lcn file to write").required();
+  command.usage("-o OUT [OPTIONS]");
+  command.option("former", options->formerOut, "").hidden();
+  addTarget(command, options->out, "the .lcn file to write");
   command.option("--events", options->generate.events, "stop after the step that reaches this many")
       .showDefault()
       .notNegative();
@@ -75,7 +78,7 @@ void addGenerate(CLI::App& app, int& exitCode) {
   command.option("--layers", options->generate.layers, "layers of the network").showDefault().between(1, 1000);
   command.option("--block-rows", options->writer.blockRows, "rows a block").showDefault().between(1, 1 << 20);
   command.option("--zstd-level", options->writer.zstdLevel, "compression level").showDefault().between(-7, 19);
-  command.example("lacuna generate big.lcn --events 10000000 --seed 7");
+  command.example("lacuna generate -o big.lcn --events 10000000 --seed 7");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

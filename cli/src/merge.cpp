@@ -11,15 +11,15 @@
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/utf8.h"
-#include "lacuna/prof/file_error.h"
 #include "output.h"
-#include "unfinished_file.h"
+#include "output_file.h"
 
 namespace lacuna::cli {
 namespace {
 
 struct MergeOptions {
   std::vector<std::string> files;
+  Target out;
   std::string to;
 };
 
@@ -62,37 +62,50 @@ prof::Status checkNamedOnce(const std::vector<std::string>& files, std::size_t a
   return {};
 }
 
-int run(MergeOptions options) {
-  using namespace analyzer;
-  if (options.files.size() < 3) return printMisuse("name two traces or more, then the file to write");
-  const std::string out = options.files.back();
-  options.files.pop_back();
-  const auto format = options.to.empty() ? formatOf(out) : formatNamed(options.to);
-  if (!format) return printMisuse(unknownFormat(out, options.to));
-  if (const auto target = prof::checkTarget(out); !target) return printError(target.error().message);
-  std::vector<std::shared_ptr<const Store>> stores;
-  for (std::size_t i = 0; i < options.files.size(); ++i) {
-    const std::string& path = options.files[i];
-    std::error_code ignored;
-    if (std::filesystem::equivalent(path, out, ignored)) {
-      return printError(fmt::format("{}: is one of the traces that are read; name another file to write", out));
-    }
-    if (const auto once = checkNamedOnce(options.files, i); !once) return printError(once.error().message);
-    auto store = Store::open(path);
-    if (!store) return printError(store.error().message);
+/// Why this call is none, or nothing.
+std::string misuseOf(const MergeOptions& options) {
+  if (options.out.path.empty()) {
+    const bool asBefore = options.files.size() > 2;
+    const std::size_t traces = asBefore ? options.files.size() - 1 : options.files.size();
+    return withoutTarget(
+        fmt::format("merge {}", fmt::join(options.files.begin(), options.files.begin() + std::ptrdiff_t(traces), " ")),
+        asBefore ? options.files.back() : "OUT.lcn");
+  }
+  return options.files.size() < 2 ? "name two traces or more" : "";
+}
+
+prof::Result<std::vector<std::shared_ptr<const analyzer::Store>>> openAll(const std::vector<std::string>& files) {
+  std::vector<std::shared_ptr<const analyzer::Store>> stores;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (const auto once = checkNamedOnce(files, i); !once) return once.error();
+    auto store = analyzer::Store::open(files[i]);
+    if (!store) return store.error();
     stores.push_back(std::move(*store));
   }
-  auto merged = mergeTraces(stores);
+  return stores;
+}
+
+int run(const MergeOptions& options) {
+  using namespace analyzer;
+  if (const std::string misuse = misuseOf(options); !misuse.empty()) return printMisuse(misuse);
+  const std::string& name = options.out.path;
+  const auto format = options.to.empty() ? formatOf(name) : formatNamed(options.to);
+  if (!format) return printMisuse(unknownFormat(name, options.to));
+  const auto out = OutputFile::check(options.out, options.files);
+  if (!out) return printError(out.error().message);
+  auto stores = openAll(options.files);
+  if (!stores) return printError(stores.error().message);
+  auto merged = mergeTraces(*stores);
   if (!merged) return printError(merged.error().message);
   printWarnings(*merged->store);
-  for (std::size_t i = 0; i < stores.size(); ++i) describe(options.files[i], merged->alignments[i]);
-  stores.clear();
+  for (std::size_t i = 0; i < stores->size(); ++i) describe(options.files[i], merged->alignments[i]);
+  stores->clear();
   ExportOptions how;
   how.warn = [](const std::string& text) { printWarning(text); };
-  const UnfinishedFile unfinished(out);
-  const auto status = exportTrace(std::move(merged->store), out, *format, how);
+  how.existing = out->existing();
+  const auto status = out->whileWriting([&] { return exportTrace(std::move(merged->store), name, *format, how); });
   if (!status) return printError(status.error().message);
-  printWritten(out);
+  printWritten(name);
   return kOk;
 }
 
@@ -101,10 +114,12 @@ int run(MergeOptions options) {
 void addMerge(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<MergeOptions>();
   Command command(app, "merge", "Put the traces of a job's ranks on one clock, into one trace");
-  command.option("files", options->files, "the traces, then the file to write").required().words(1, -1);
+  command.usage("FILES... -o OUT [OPTIONS]");
+  command.option("files", options->files, "the traces, two or more").required().words(1, -1);
+  addTarget(command, options->out, "the file to write");
   command.option("--to", options->to,
-                 fmt::format("what to write ({}); else by the ending of the last file", analyzer::formatNames()));
-  command.example("lacuna merge rank0.lcn rank1.lcn job.lcn");
+                 fmt::format("what to write ({}); else by the ending of OUT", analyzer::formatNames()));
+  command.example("lacuna merge rank0.lcn rank1.lcn -o job.lcn");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

@@ -14,10 +14,10 @@
 
 #include "commands.h"
 #include "lacuna/analyzer/cells.h"
-#include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/file_error.h"
+#include "lacuna/prof/place_file.h"
 #include "lacuna/prof/reader.h"
 #include "safe_output.h"
 
@@ -100,6 +100,7 @@ std::string humanDuration(std::int64_t ns) {
 }
 
 void printWritten(const std::string& path) {
+  if (prof::isOpenFile(path)) return;
   std::error_code none;
   const std::uintmax_t bytes = std::filesystem::file_size(path, none);
   fmt::print("{}{}\n", analyzer::oneLine(path), none ? "" : ": " + humanBytes(bytes));
@@ -116,19 +117,6 @@ std::string damageJson(std::span<const prof::Damage> list) {
                        damage.bytes, jsonString(damage.what));
   }
   return "[" + out + "]";
-}
-
-prof::Status writeText(const std::string& path, std::string_view text) {
-  return analyzer::writeWhole(path, [&](const std::filesystem::path& unfinished) -> prof::Status {
-    std::ofstream file(unfinished, std::ios::binary);
-    file << text;
-    file.close();
-    const int error = errno;
-    if (file) return {};
-    const std::string why =
-        error == 0 ? "; check that the folder exists and has room" : ": " + prof::fileProblem(error);
-    return prof::Error{fmt::format("{}: cannot be written{}", unfinished.string(), why)};
-  });
 }
 
 }  // namespace lacuna::cli

@@ -49,14 +49,12 @@ std::string withCommas(std::uint64_t number);
 std::string humanBytes(std::uint64_t bytes);
 /// 1.234 s, 56.7 ms, …
 std::string humanDuration(std::int64_t ns);
-/// What a command has written, with its size; a device or a pipe has none.
+/// What a command has written, with its size; a device or a pipe has none. Nothing of /dev/stdout, where a note would
+/// come among what was written.
 void printWritten(const std::string& path);
 /// With quotes; bytes that are no UTF-8 become U+FFFD, and what a terminal obeys is written as \\u001b.
 std::string jsonString(std::string_view text);
 /// A list with an object for each.
 std::string damageJson(std::span<const prof::Damage> list);
-
-/// Writes a file whole or not at all, like analyzer::writeWhole().
-prof::Status writeText(const std::string& path, std::string_view text);
 
 }  // namespace lacuna::cli

@@ -11,10 +11,9 @@
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/collector/recover.h"
-#include "lacuna/prof/file_error.h"
 #include "output.h"
+#include "output_file.h"
 #include "timeline_blocks.h"
-#include "unfinished_file.h"
 
 namespace lacuna::cli {
 namespace {
@@ -22,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RecoverOptions {
-  std::string from;
-  std::string out;
+  std::string from, formerOut;
+  Target out;
   bool keep = false;
   bool json = false;
 };
@@ -86,29 +85,30 @@ int say(const prof::Result<Recovered>& recovered, const RecoverOptions& options,
   return kOk;
 }
 
-/// What it is recovered into, beside what a link leads to, until it is whole; `out` where that is what is read, which
-/// is refused.
-fs::path unfinishedName(const RecoverOptions& options, const std::string& out) {
-  std::error_code error;
-  const fs::path real = fs::is_symlink(out, error) ? fs::canonical(out, error) : fs::path(out);
-  const fs::path name = real.string() + ".recovering";
-  return fs::equivalent(options.from, name, error) ? fs::path(out) : name;
-}
-
-int recover(const RecoverOptions& options, const std::string& out) {
-  const UnfinishedFile unfinished(out, unfinishedName(options, out));
+int recover(const RecoverOptions& options, const OutputFile& out) {
   std::error_code ignored;
-  return fs::is_directory(options.from, ignored)
-             ? say(collector::recover(options.from, out, options.keep), options, out)
-             : say(prof::recoverFile(options.from, out), options, out);
+  const bool isFolder = fs::is_directory(options.from, ignored);
+  const fs::path name = out.name();
+  int code = kOk;
+  const auto work = [&]() -> prof::Status {
+    code = isFolder ? say(collector::recover(options.from, name, options.keep, out.existing()), options, out.name())
+                    : say(prof::recoverFile(options.from, name, out.existing()), options, out.name());
+    return {};
+  };
+  const auto begun = out.whileWriting(work);
+  return begun ? code : printError(begun.error().message);
 }
 
-int run(const RecoverOptions& options) {
-  const std::string out = options.out.empty() ? defaultOut(options.from) : options.out;
-  if (const auto target = prof::checkTarget(out); !target) return printError(target.error().message);
-  const int code = recover(options, out);
+int run(RecoverOptions options) {
+  if (!options.formerOut.empty()) {
+    return printMisuse(withoutTarget(fmt::format("recover {}", options.from), options.formerOut));
+  }
+  if (options.out.path.empty()) options.out.path = defaultOut(options.from);
+  const auto out = OutputFile::check(options.out, {&options.from, 1});
+  if (!out) return printError(out.error().message);
+  const int code = recover(options, *out);
   // Of use to the timeline, and no part of what was to be recovered.
-  if (code == kOk) (void)addTimeline(out);
+  if (code == kOk) (void)addTimeline(out->name());
   return code;
 }
 
@@ -117,10 +117,11 @@ int run(const RecoverOptions& options) {
 void addRecover(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<RecoverOptions>();
   Command command(app, "recover", "Make a whole trace of what is readable of a damaged or unfinished one");
+  command.usage("FROM [OPTIONS]");
   command.option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
       .required();
-  command.option("-o,--output", options->out, "the file to write (default: FROM with the ending .recovered.lcn)")
-      .notEmpty();
+  command.option("former", options->formerOut, "").hidden();
+  addTarget(command, options->out, "the file to write (default: FROM with the ending .recovered.lcn)");
   command.flag("--keep", options->keep, "leave the folder of the recording in place; a file is always left alone");
   command.flag("--json", options->json, "what was recovered and what was lost, as JSON (docs/trace-files.md)");
   command.example("lacuna recover train.lcn.recording");

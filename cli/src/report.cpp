@@ -6,15 +6,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "calibration_option.h"
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
-#include "lacuna/prof/file_error.h"
 #include "output.h"
+#include "output_file.h"
 #include "progress_line.h"
 #include "report_text.h"
 #include "safe_output.h"
@@ -28,7 +28,7 @@ struct ReportOptions {
   std::string steps;
   std::string device;
   std::int32_t rank = -1;
-  std::string html;
+  Target html;
   std::vector<std::string> causes;
   std::string calibration;
   int width = 0;
@@ -97,15 +97,11 @@ prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::st
   return causes;
 }
 
-int writeFile(const std::string& path, std::string_view text) {
-  const prof::Status written = writeText(path, text);
-  return written ? kOk : printError(written.error().message);
-}
-
 int run(const ReportOptions& options) {
   analyzer::AnalysisOptions wanted;
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
+  if (const std::string misuse = forcesNothing(options.html, "--html"); !misuse.empty()) return printMisuse(misuse);
   if (auto status = checkSections(options.sections); !status) return printMisuse(status.error().message);
   const auto causes = parseCauses(options.causes);
   if (!causes) return printMisuse(causes.error().message);
@@ -114,22 +110,22 @@ int run(const ReportOptions& options) {
     if (!steps) return printMisuse(steps.error().message);
     wanted.steps = *steps;
   }
-  if (!options.html.empty()) {
-    if (const auto target = prof::checkTarget(options.html); !target) return printError(target.error().message);
+  std::optional<OutputFile> page;
+  if (!options.html.path.empty()) {
+    auto checked = OutputFile::check(options.html, {&options.file, 1});
+    if (!checked) return printError(checked.error().message);
+    page = *std::move(checked);
   }
   auto calibration = calibrationFrom(options.calibration);
   if (!calibration) return printError(calibration.error().message);
   wanted.calibration = *std::move(calibration);
-  std::error_code ignored;
-  if (std::filesystem::equivalent(options.html, options.file, ignored)) {
-    return printError(fmt::format("{}: is the trace that is read; name another file for the page", options.html));
-  }
   const auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);
   const auto analysis = analyseShown(*store, wanted);
   if (!analysis) return printError(analysis.error().message);
-  if (!options.html.empty()) {
-    if (const int code = writeFile(options.html, analyzer::renderHtml(*analysis)); code != kOk) return code;
+  if (page) {
+    const auto written = page->writeText(analyzer::renderHtml(*analysis));
+    if (!written) return printError(written.error().message);
   }
   // The summary names them too.
   const bool withSummary =
@@ -142,7 +138,7 @@ int run(const ReportOptions& options) {
   } else {
     const int width = options.width > 0 ? options.width : terminalWidth(stdout);
     fmt::print("{}", withOwnColours(analyzer::renderText(*analysis, {options.sections, width, wantsColour(stdout)})));
-    if (!options.html.empty()) fmt::print("page: {}\n", analyzer::oneLine(options.html));
+    if (page) fmt::print("page: {}\n", analyzer::oneLine(options.html.path));
   }
   return kOk;
 }
@@ -172,7 +168,7 @@ void addReport(CLI::App& app, int& exitCode) {
       .notEmpty();
   command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID").notEmpty();
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
-  command.option("--html", options->html, "also write a self-contained page with charts").typeName("OUT").notEmpty();
+  addTarget(command, options->html, "also write a self-contained page with charts", "--html");
   command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
       .between(40, 200);
   addCalibration(command, options->calibration);

@@ -17,6 +17,7 @@
 #include "lacuna/collector/doctor.h"
 #include "nearest.h"
 #include "output.h"
+#include "output_file.h"
 #include "report_text.h"
 #include "timeline_blocks.h"
 
@@ -28,7 +29,7 @@ using collector::RunOptions;
 /// The options as typed; turned into RunOptions once they have been read.
 struct Typed {
   RunOptions run;
-  std::string output;
+  Target output;
   std::string trace;
   std::string duration;
   std::string delay;
@@ -61,7 +62,8 @@ void printNote(const std::string& note) {
 
 prof::Status complete(Typed& typed) {
   RunOptions& run = typed.run;
-  run.output = typed.output;
+  run.output = typed.output.path;
+  run.replace = typed.output.force;
   if (auto status = read(typed.trace, run.sources, collector::parseSources); !status) return status;
   if (auto status = read(typed.duration, run.durationNs, collector::parseDuration); !status) return status;
   if (auto status = read(typed.delay, run.delayNs, collector::parseDuration); !status) return status;
@@ -222,9 +224,7 @@ void addRun(CLI::App& app, int& code) {
   run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
   // What begins with the program is its own.
   run.takeTheRest();
-  run.option("-o,--output", typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)")
-      .typeName("FILE")
-      .notEmpty();
+  addTarget(run, typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)").typeName("FILE");
   run.option("--trace", typed->trace,
              "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
              "counters, samples, gpu-counters, all, none (default: nvtx,cuda,nccl,counters)")

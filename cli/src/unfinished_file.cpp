@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-#include "lacuna/analyzer/export.h"
+#include "lacuna/prof/place_file.h"
 
 namespace lacuna::cli {
 namespace {
@@ -23,11 +23,8 @@ void removeAndEnd(int number) {
 
 }  // namespace
 
-UnfinishedFile::UnfinishedFile(const std::filesystem::path& file)
-    : UnfinishedFile(file, analyzer::unfinishedName(file)) {}
-
-UnfinishedFile::UnfinishedFile(const std::filesystem::path& file, const std::filesystem::path& unfinishedName) {
-  const std::string name = unfinishedName.string();
+UnfinishedFile::UnfinishedFile(const std::filesystem::path& file) {
+  const std::string name = prof::unfinishedName(file).string();
   if (name == file.string() || name.size() >= unfinished.size()) return;
   std::copy(name.c_str(), name.c_str() + name.size() + 1, unfinished.begin());
   for (std::size_t i = 0; i < kSignals.size(); ++i) {

@@ -9,14 +9,11 @@
 
 namespace lacuna::cli {
 
-/// While it lives, SIGHUP, SIGINT and SIGTERM remove what has been written of a file so far, and then end the program
-/// as ever; where they are ignored (nohup) they stay so. One at a time.
+/// While it lives, SIGHUP, SIGINT and SIGTERM remove what prof::writeWhole() has written of a file so far, and then end
+/// the program as ever; where they are ignored (nohup) they stay so. One at a time.
 class UnfinishedFile {
  public:
-  /// What analyzer::exportTrace() writes to `file`.
   explicit UnfinishedFile(const std::filesystem::path& file);
-  /// What has the name `unfinished` until it is whole, and is then called `file`.
-  UnfinishedFile(const std::filesystem::path& file, const std::filesystem::path& unfinished);
   ~UnfinishedFile();
   UnfinishedFile(const UnfinishedFile&) = delete;
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;

@@ -40,7 +40,7 @@ using testing::IsEmpty;
 
 /// Makes a file that takes a while to convert.
 constexpr const char* kLongRun =
-    test::kThreadSanitized ? "generate run.lcn --events 60000" : "generate run.lcn --events 300000";
+    test::kThreadSanitized ? "generate -o run.lcn --events 60000" : "generate -o run.lcn --events 300000";
 
 class TraceFiles : public testing::Test {
  protected:
@@ -93,7 +93,8 @@ class TraceFiles : public testing::Test {
     return status;
   }
   int interruptedConvert(const char* out, int number) {
-    return interrupted({"convert", "-q", "run.lcn", out}, number, [&](pid_t) { return unfinished().has_value(); });
+    return interrupted({"convert", "-q", "--force", "run.lcn", "-o", out}, number,
+                       [&](pid_t) { return unfinished().has_value(); });
   }
   /// Whether what is there can be unpacked to its end.
   [[nodiscard]] bool isWhole(const char* name) const {
@@ -110,7 +111,7 @@ class TraceFiles : public testing::Test {
     }
     return false;
   }
-  void generate() { ASSERT_EQ(lacuna("generate run.lcn --events 20000 --seed 3"), 0) << said(); }
+  void generate() { ASSERT_EQ(lacuna("generate -o run.lcn --events 20000 --seed 3"), 0) << said(); }
   void cut(std::size_t bytes) {
     generate();
     fs::resize_file(folder_ / "run.lcn", fs::file_size(folder_ / "run.lcn") - bytes);
@@ -139,7 +140,7 @@ class TraceFiles : public testing::Test {
 
 TEST_F(TraceFiles, GenerateIsRepeatableAndInfoSumsItUp) {
   generate();
-  ASSERT_EQ(lacuna("generate again.lcn --events 20000 --seed 3"), 0);
+  ASSERT_EQ(lacuna("generate -o again.lcn --events 20000 --seed 3"), 0);
   EXPECT_EQ(read("run.lcn"), read("again.lcn"));
   ASSERT_EQ(lacuna("info run.lcn"), 0);
   EXPECT_THAT(printed(), HasSubstr("complete"));
@@ -187,7 +188,7 @@ TEST_F(TraceFiles, InfoTakesATraceOfEveryKind) {
     }
     return std::uint64_t{0};
   };
-  ASSERT_EQ(lacuna("generate run.lcn --events 2000"), 0);
+  ASSERT_EQ(lacuna("generate -o run.lcn --events 2000"), 0);
   ASSERT_EQ(lacuna("info --json run.lcn"), 0);
   const std::uint64_t rows = kernels();
   const auto keys = keysOf(json());
@@ -195,7 +196,7 @@ TEST_F(TraceFiles, InfoTakesATraceOfEveryKind) {
   for (const auto& [name, source] :
        {std::pair("run.json", "Kineto or Chrome JSON"), std::pair("run.json.gz", "Kineto or Chrome JSON"),
         std::pair("run.pftrace", "Perfetto trace"), std::pair("run.sqlite", "SQLite export of Nsight Systems")}) {
-    ASSERT_EQ(lacuna(std::string("convert -q run.lcn ") + name), 0) << said();
+    ASSERT_EQ(lacuna(std::string("convert -q run.lcn -o ") + name), 0) << said();
     ASSERT_EQ(lacuna(std::string("info --json ") + name), 0) << said();
     EXPECT_EQ(keysOf(json()), keys) << name;
     EXPECT_EQ(std::string_view(json()["source"]), source);
@@ -226,36 +227,36 @@ TEST_F(TraceFiles, InfoNamesWhatATraceOfAnotherToolLacks) {
 }
 
 TEST_F(TraceFiles, ACompressedDatabaseNeedsATemporaryFolderThatIsThere) {
-  ASSERT_EQ(lacuna("generate run.lcn --events 100"), 0);
-  ASSERT_EQ(lacuna("convert -q run.lcn run.sqlite && gzip -1 run.sqlite"), 0) << said();
+  ASSERT_EQ(lacuna("generate -o run.lcn --events 100"), 0);
+  ASSERT_EQ(lacuna("convert -q run.lcn -o run.sqlite && gzip -1 run.sqlite"), 0) << said();
   EXPECT_EQ(shell("info run.sqlite.gz >out.txt 2>err.txt", "TMPDIR=/nowhere "), 1);
   EXPECT_THAT(said(), testing::AllOf(HasSubstr("run.sqlite.gz: "), HasSubstr("TMPDIR")));
 }
 
 TEST_F(TraceFiles, ACompressedTraceOfOursIsToBeUnpacked) {
-  ASSERT_EQ(lacuna("generate run.lcn --events 100 && gzip -1 run.lcn"), 0);
-  for (const char* words : {"info run.lcn.gz", "report run.lcn.gz", "convert run.lcn.gz run.json"}) {
+  ASSERT_EQ(lacuna("generate -o run.lcn --events 100 && gzip -1 run.lcn"), 0);
+  for (const char* words : {"info run.lcn.gz", "report run.lcn.gz", "convert run.lcn.gz -o run.json"}) {
     EXPECT_EQ(lacuna(words), 1) << words;
     EXPECT_THAT(said(), HasSubstr("run.lcn.gz: is a .lcn that was compressed, which it is inside; unpack it first"));
   }
 }
 
 TEST_F(TraceFiles, ATraceCanBeWrittenToADevice) {
-  ASSERT_EQ(lacuna("generate run.lcn --events 100"), 0);
-  EXPECT_EQ(lacuna("convert -q --to lcn run.lcn /dev/null"), 0) << said();
+  ASSERT_EQ(lacuna("generate -o run.lcn --events 100"), 0);
+  EXPECT_EQ(lacuna("convert -q --to lcn run.lcn -o /dev/null"), 0) << said();
   EXPECT_EQ(printed(), "/dev/null\n");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
 TEST_F(TraceFiles, ADatabaseReplacesFilesAlone) {
-  ASSERT_EQ(lacuna("generate run.lcn --events 100"), 0);
+  ASSERT_EQ(lacuna("generate -o run.lcn --events 100"), 0);
   std::ofstream(folder_ / "old.sqlite") << "what was there";
   fs::create_symlink("old.sqlite", folder_ / "link.sqlite");
-  ASSERT_EQ(lacuna("convert -q run.lcn link.sqlite"), 0) << said();
+  ASSERT_EQ(lacuna("convert -q run.lcn -o link.sqlite --force"), 0) << said();
   EXPECT_TRUE(fs::is_symlink(folder_ / "link.sqlite"));
   EXPECT_TRUE(read("old.sqlite").starts_with("SQLite format 3"));
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(lacuna("convert -q --to nsys run.lcn pipe"), 1);
+  EXPECT_EQ(lacuna("convert -q --to nsys run.lcn -o pipe"), 1);
   EXPECT_THAT(said(), HasSubstr("pipe: is no file, which a database must be written to"));
   EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
 }
@@ -300,7 +301,7 @@ TEST_F(TraceFiles, RecoverMakesAWholeFileAndKeepsTheOldOne) {
 
 TEST_F(TraceFiles, RecoverSaysAsJsonWhatWasLost) {
   cut(2000);
-  ASSERT_EQ(lacuna("recover --json run.lcn -o whole.lcn"), 0);
+  ASSERT_EQ(lacuna("recover --json --force run.lcn -o whole.lcn"), 0);
   EXPECT_THAT(said(), IsEmpty());
   auto told = json();
   EXPECT_EQ(std::string_view(told["file"]), "whole.lcn");
@@ -373,9 +374,9 @@ TEST_F(TraceFiles, RecoverWritesWhereALinkLeads) {
     EXPECT_TRUE(fs::is_empty(folder_ / "store"));
   }
   std::ofstream(folder_ / "store" / "whole.lcn") << "old";
-  ASSERT_EQ(lacuna("recover -o link.lcn run.lcn"), 0) << said();
+  ASSERT_EQ(lacuna("recover --force -o link.lcn run.lcn"), 0) << said();
   EXPECT_EQ(rangesIn("store/whole.lcn"), ranges);
-  ASSERT_EQ(lacuna("recover -o link.lcn run.lcn.recording"), 0) << said();
+  ASSERT_EQ(lacuna("recover --force -o link.lcn run.lcn.recording"), 0) << said();
   EXPECT_EQ(rangesIn("store/whole.lcn"), 0u) << "which is what the empty recording has";
   EXPECT_TRUE(fs::is_symlink(folder_ / "link.lcn"));
 }
@@ -435,12 +436,12 @@ TEST_F(TraceFiles, WhatIsNoFileIsRefusedAtOnce) {
         std::pair("/dev/zero", "/dev/zero: is a device, not a file; name a trace file"),
         std::pair("folder", "folder: is a folder; name a trace file")}) {
     for (const auto& [words, rest] : {std::pair("info ", ""), std::pair("report ", ""),
-                                      std::pair("query ", " 'SELECT 1'"), std::pair("convert ", " out.json")}) {
+                                      std::pair("query ", " 'SELECT 1'"), std::pair("convert ", " -o out.json")}) {
       EXPECT_EQ(lacuna(std::string(words) + name + rest), 1) << words << name;
       EXPECT_THAT(said(), HasSubstr(what)) << words << name;
     }
   }
-  EXPECT_EQ(lacuna("merge pipe pipe out.lcn"), 1);
+  EXPECT_EQ(lacuna("merge pipe pipe -o out.lcn"), 1);
   EXPECT_THAT(said(), HasSubstr("pipe: is a pipe"));
   EXPECT_FALSE(fs::exists(folder_ / "out.json") || fs::exists(folder_ / "out.lcn"));
   // A file that the shell opened is one.
@@ -451,7 +452,7 @@ TEST_F(TraceFiles, WhatIsNoFileIsRefusedAtOnce) {
 }
 
 TEST_F(TraceFiles, AnUnwritablePlaceIsAnError) {
-  EXPECT_EQ(lacuna("generate /proc/run.lcn --events 10"), 1);
+  EXPECT_EQ(lacuna("generate -o /proc/run.lcn --events 10"), 1);
   EXPECT_THAT(said(), HasSubstr("/proc/run.lcn: cannot be written"));
 }
 
@@ -465,29 +466,30 @@ TEST_F(TraceFiles, APlaceThatHoldsNoFileIsToldBeforeTheWorkWithWhatToDo) {
   };
   for (const char* to : {"lcn", "chrome", "nsys", "perfetto", "csv"}) {
     const std::string kind = std::string(" --to ") + to;
-    expect("convert run.lcn folder" + kind, "folder: is a folder; name a file in it to write");
-    expect("convert run.lcn nowhere/x" + kind, "nowhere/x: cannot be written: there is no folder nowhere; create it");
-    expect("convert run.lcn file/x" + kind, "file is no folder; choose another place");
+    expect("convert run.lcn -o folder" + kind, "folder: is a folder; name a file in it to write");
+    expect("convert run.lcn -o nowhere/x" + kind,
+           "nowhere/x: cannot be written: there is no folder nowhere; create it");
+    expect("convert run.lcn -o file/x" + kind, "file is no folder; choose another place");
     // /proc takes no files, whoever asks, and says so only then.
-    expect("convert run.lcn /proc/x" + kind, "/proc/x: ");
+    expect("convert run.lcn -o /proc/x" + kind, "/proc/x: ");
     EXPECT_THAT(said(), Not(HasSubstr("unfinished-"))) << to;
   }
-  expect("merge run.lcn run.lcn folder --to lcn", "folder: is a folder; name a file in it to write");
-  expect("generate folder --events 10", "is a folder");
+  expect("merge run.lcn run.lcn -o folder --to lcn", "folder: is a folder; name a file in it to write");
+  expect("generate -o folder --events 10", "is a folder");
   expect("recover run.lcn -o folder", "is a folder");
   expect("report run.lcn --html folder", "is a folder");
   expect("check run.lcn --baseline run.lcn --junit folder", "is a folder");
-  expect("convert run.lcn /dev/full --to chrome",
+  expect("convert run.lcn -o /dev/full --to chrome",
          "/dev/full: cannot be written: No space left on device; free some space");
 }
 
 TEST_F(TraceFiles, AFullDiskIsAnError) {
-  EXPECT_EQ(lacuna("generate /dev/full --events 100000"), 1);
+  EXPECT_EQ(lacuna("generate -o /dev/full --events 100000"), 1);
   EXPECT_THAT(said(), HasSubstr("No space left"));
 }
 
 TEST_F(TraceFiles, AFileSizeLimitIsAnError) {
-  EXPECT_EQ(shell("generate run.lcn --events 300000 >out.txt 2>err.txt", "ulimit -S -f 64; "), 1);
+  EXPECT_EQ(shell("generate -o run.lcn --events 300000 >out.txt 2>err.txt", "ulimit -S -f 64; "), 1);
   EXPECT_THAT(said(), HasSubstr("the file size limit was reached (ulimit -f)"));
 }
 
@@ -596,10 +598,10 @@ TEST_F(TraceFiles, ACauseTellsWhenItsLongestStretchesBegin) {
 
 TEST_F(TraceFiles, MergeSaysThatItTakesAnyNumberOfTraces) {
   ASSERT_EQ(lacuna("merge --help"), 0);
-  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("files..."), testing::Not(HasSubstr("3x"))));
-  EXPECT_EQ(lacuna("merge a.lcn b.lcn"), 2);
-  EXPECT_THAT(said(), HasSubstr("name two traces or more, then the file to write"));
-  EXPECT_EQ(lacuna("merge a.lcn b.lcn c.lcn --to nothing"), 2);
+  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("FILES..."), testing::Not(HasSubstr("3x"))));
+  EXPECT_EQ(lacuna("merge a.lcn -o b.lcn"), 2);
+  EXPECT_THAT(said(), HasSubstr("name two traces or more"));
+  EXPECT_EQ(lacuna("merge a.lcn b.lcn -o c.lcn --to nothing"), 2);
   EXPECT_THAT(said(), HasSubstr("--to nothing: there is no such format"));
 }
 
@@ -620,7 +622,7 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
   ASSERT_TRUE(unfinished());
   const std::string living = "unfinished-" + std::to_string(::getpid()) + "-out.json.gz";
   std::ofstream(folder_ / living) << "of a process that runs";
-  ASSERT_EQ(lacuna("convert run.lcn out.json.gz"), 0) << said();
+  ASSERT_EQ(lacuna("convert --force run.lcn -o out.json.gz"), 0) << said();
   EXPECT_EQ(unfinished(), living);
   fs::remove(folder_ / living);
   EXPECT_FALSE(unfinished()) << *unfinished();
@@ -629,18 +631,18 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
 TEST_F(TraceFiles, ARecoverThatIsInterruptedLeavesNothing) {
   ASSERT_EQ(lacuna(kLongRun), 0);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    const int status = interrupted({"recover", "run.lcn", "-o", "out.lcn"}, number,
-                                   [&](pid_t) { return fs::exists(folder_ / "out.lcn.recovering"); });
+    const int status =
+        interrupted({"recover", "run.lcn", "-o", "out.lcn"}, number, [&](pid_t) { return unfinished().has_value(); });
     if (WIFEXITED(status) || fs::exists(folder_ / "out.lcn")) GTEST_SKIP() << "was over before the signal came";
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), number);
-    EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recovering"));
+    EXPECT_FALSE(unfinished()) << *unfinished();
   }
 }
 
 TEST_F(TraceFiles, AReadThatIsKilledLeavesNothingOfWhatItUnpacked) {
   ASSERT_EQ(lacuna(kLongRun), 0);
-  ASSERT_EQ(lacuna("convert -q run.lcn run.sqlite && gzip -1 run.sqlite"), 0) << said();
+  ASSERT_EQ(lacuna("convert -q run.lcn -o run.sqlite && gzip -1 run.sqlite"), 0) << said();
   const fs::path tmp = fs::canonical(folder_) / "tmp";
   fs::create_directory(tmp);
   const int nameless = open(tmp.c_str(), O_TMPFILE | O_RDWR, 0600);
@@ -661,7 +663,7 @@ TEST_F(TraceFiles, MergeWarnsOfWhatItsTracesLack) {
 {"ph": "X", "cat": "cpu_op", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
 {"ph": "X", "cat": "cpu_op", "na)";
   }
-  ASSERT_EQ(lacuna("merge a.json b.json both.lcn"), 0) << said();
+  ASSERT_EQ(lacuna("merge a.json b.json -o both.lcn"), 0) << said();
   EXPECT_THAT(said(), HasSubstr("a.json: the file ends early"));
   EXPECT_THAT(said(), HasSubstr("b.json: the file ends early"));
 }
@@ -670,15 +672,15 @@ TEST_F(TraceFiles, MergeWarnsOfARankThatIsThereTwice) {
   std::ofstream(folder_ / "a.json") << R"({"distributedInfo": {"rank": 3}, "traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]})";
   fs::copy_file(folder_ / "a.json", folder_ / "b.json");
-  ASSERT_EQ(lacuna("merge a.json b.json both.lcn"), 0) << said();
+  ASSERT_EQ(lacuna("merge a.json b.json -o both.lcn"), 0) << said();
   EXPECT_THAT(said(), HasSubstr("a.json and b.json both say that they are rank 3"));
 }
 
 TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {
   for (const auto& [words, option] :
        {std::pair("report run.lcn", "--rank"), std::pair("diff run.lcn run.lcn", "--rows"),
-        std::pair("generate run.lcn", "--events"), std::pair("generate run.lcn", "--steps"),
-        std::pair("generate run.lcn", "--seed")}) {
+        std::pair("generate -o run.lcn", "--events"), std::pair("generate -o run.lcn", "--steps"),
+        std::pair("generate -o run.lcn", "--seed")}) {
     EXPECT_EQ(lacuna(std::string(words) + " " + option + " -1"), 2) << words;
     EXPECT_THAT(said(),
                 testing::AllOf(HasSubstr(std::string(option) + ": is below 0"), testing::Not(HasSubstr("00000"))));
@@ -690,13 +692,13 @@ TEST_F(TraceFiles, APageNeverReplacesTheTraceThatItIsOf) {
   generate();
   const std::string before = read("run.lcn");
   EXPECT_EQ(lacuna("report run.lcn --html ./run.lcn"), 1);
-  EXPECT_THAT(said(), HasSubstr("./run.lcn: is the trace that is read"));
+  EXPECT_THAT(said(), HasSubstr("./run.lcn: is the same file as run.lcn, which is read"));
   EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn --junit ./run.lcn"), 3);
-  EXPECT_THAT(said(), HasSubstr("run.lcn: is one of the traces that are read"));
+  EXPECT_THAT(said(), HasSubstr("run.lcn: is the same file as run.lcn, which is read"));
   EXPECT_EQ(read("run.lcn"), before);
   fs::copy_file(folder_ / "run.lcn", folder_ / "noise.lcn");
   EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn --noise noise.lcn --junit noise.lcn"), 3);
-  EXPECT_THAT(said(), HasSubstr("noise.lcn: is one of the traces that are read"));
+  EXPECT_THAT(said(), HasSubstr("noise.lcn: is read by this command"));
   EXPECT_EQ(read("noise.lcn"), before);
 }
 
@@ -705,16 +707,16 @@ TEST_F(TraceFiles, ARawCaptureIsNeverReplacedByItsTrace) {
   fs::copy_file(LACUNA_TEST_DATA "/cupti/every-kind/cupti-1.raw", capture);
   const std::string before = read("cupti-1.raw");
   ASSERT_FALSE(before.empty());
-  EXPECT_EQ(lacuna("convert cupti-1.raw cupti-1.raw --to lcn"), 1);
-  EXPECT_EQ(lacuna("convert . cupti-1.raw --to lcn"), 1);
+  EXPECT_EQ(lacuna("convert cupti-1.raw -o cupti-1.raw --to lcn"), 1);
+  EXPECT_EQ(lacuna("convert . -o cupti-1.raw --to lcn"), 1);
   EXPECT_EQ(read("cupti-1.raw"), before);
 }
 
 TEST_F(TraceFiles, ATraceWithoutEventsIsNotGenerated) {
-  EXPECT_EQ(lacuna("generate run.lcn --events 0"), 2);
+  EXPECT_EQ(lacuna("generate -o run.lcn --events 0"), 2);
   EXPECT_THAT(said(), HasSubstr("--events 0 would be a trace without events"));
   EXPECT_FALSE(fs::exists(folder_ / "run.lcn"));
-  ASSERT_EQ(lacuna("generate run.lcn --events 0 --steps 1"), 0) << said();
+  ASSERT_EQ(lacuna("generate -o run.lcn --events 0 --steps 1"), 0) << said();
   EXPECT_THAT(printed(), HasSubstr(" events in 1 step"));
 }
 
@@ -724,9 +726,10 @@ TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
        {std::pair("report run.lcn --section poems", "there is no such section"),
         std::pair("report run.lcn --cause laziness", "there is no such cause"),
         std::pair("report run.lcn --steps many", "expected A:B"), std::pair("whatif run.lcn colour=red", "colour"),
-        std::pair("convert run.lcn out.poem", "say what to write with --to"),
-        std::pair("convert run.lcn out.pb", "or by the file's ending: .lcn, .json, .pftrace"),
-        std::pair("convert run.lcn out.lcn --to poem", "--to poem: there is no such format; there are: lcn, chrome")}) {
+        std::pair("convert run.lcn -o out.poem", "say what to write with --to"),
+        std::pair("convert run.lcn -o out.pb", "or by the file's ending: .lcn, .json, .pftrace"),
+        std::pair("convert run.lcn -o out.lcn --to poem",
+                  "--to poem: there is no such format; there are: lcn, chrome")}) {
     EXPECT_EQ(lacuna(words), 2) << words;
     EXPECT_THAT(said(), HasSubstr(what)) << words;
     EXPECT_THAT(printed(), IsEmpty()) << words;
@@ -763,10 +766,10 @@ TEST_F(TraceFiles, OptionsOfWhichOneWouldDoNothingExcludeEachOther) {
     EXPECT_THAT(said(), testing::AllOf(HasSubstr(" excludes --"), HasSubstr("leave one of the two out"))) << words;
     EXPECT_THAT(printed(), IsEmpty()) << words;
   }
-  EXPECT_EQ(lacuna("convert run.lcn out.json --table range"), 2);
+  EXPECT_EQ(lacuna("convert run.lcn -o out.json --table range"), 2);
   EXPECT_THAT(said(), HasSubstr("--table range is for csv and table-json"));
   EXPECT_FALSE(fs::exists(folder_ / "out.json"));
-  EXPECT_EQ(lacuna("convert -q run.lcn out.csv --table range"), 0) << said();
+  EXPECT_EQ(lacuna("convert -q run.lcn -o out.csv --table range"), 0) << said();
 }
 
 TEST_F(TraceFiles, EveryCommandSaysWhatItIsForHowItEndsAndHowItIsCalled) {
@@ -790,7 +793,7 @@ TEST_F(TraceFiles, EveryCommandSaysWhatItIsForHowItEndsAndHowItIsCalled) {
 }
 
 TEST_F(TraceFiles, EveryCommandRefusesWhatIsNoUseInEveryForm) {
-  ASSERT_EQ(lacuna("generate run.lcn --events 5000"), 0) << said();
+  ASSERT_EQ(lacuna("generate -o run.lcn --events 5000"), 0) << said();
   std::ofstream(folder_ / "notes.txt") << "not a trace";
   std::ofstream(folder_ / "nothing.lcn").close();
   std::ofstream(folder_ / "none.json") << R"({"traceEvents": []})";
@@ -800,8 +803,8 @@ TEST_F(TraceFiles, EveryCommandRefusesWhatIsNoUseInEveryForm) {
   for (const auto& [file, why] : useless) {
     for (const std::string words :
          {"report @", "report @ --json", "report @ --html page.html", "whatif @ sync=off", "whatif @ sync=off --json",
-          "query @ 'SELECT 1'", "query @ 'SELECT 1' --json", "convert @ out.json", "merge @ run.lcn out.lcn",
-          "merge run.lcn @ out.lcn", "diff @ run.lcn", "diff run.lcn @ --json", "check @ --baseline run.lcn",
+          "query @ 'SELECT 1'", "query @ 'SELECT 1' --json", "convert @ -o out.json", "merge @ run.lcn -o out.lcn",
+          "merge run.lcn @ -o out.lcn", "diff @ run.lcn", "diff run.lcn @ --json", "check @ --baseline run.lcn",
           "check run.lcn --baseline @ --junit result.xml"}) {
       std::string command = words;
       command.replace(command.find('@'), 1, file);

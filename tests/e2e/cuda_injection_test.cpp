@@ -157,13 +157,13 @@ TEST_F(CudaInjectionTest, AStopFromOutsideHoldsForTheCudaTimeline) {
 
 TEST_F(CudaInjectionTest, ARawCaptureDecodesToWhatWasRecorded) {
   ASSERT_EQ(cuda("work", "--raw-capture captures"), 0) << said();
-  ASSERT_EQ(shell("exec $LACUNA convert captures again.lcn >/dev/null"), 0);
+  ASSERT_EQ(shell("exec $LACUNA convert captures --force -o again.lcn >/dev/null"), 0);
   EXPECT_EQ(kernels(trace("again.lcn")), kernels(trace()));
 }
 
 TEST_F(CudaInjectionTest, EachProgramOfAProcessHasARawCaptureOfItsOwn) {
   ASSERT_EQ(cuda("program-by-program", "--raw-capture captures"), 0) << said();
-  ASSERT_EQ(shell("exec $LACUNA convert captures again.lcn >/dev/null"), 0);
+  ASSERT_EQ(shell("exec $LACUNA convert captures --force -o again.lcn >/dev/null"), 0);
   EXPECT_EQ(kernels(trace("again.lcn")), (Counts{{kAxpy, 6}}));
 }
 

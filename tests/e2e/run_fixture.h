@@ -41,9 +41,9 @@ class RunTest : public testing::Test {
 
   static std::string program(const std::string& name) { return test::program(name); }
 
-  /// The wait status of `lacuna run` with these words, seen by a shell in the folder.
+  /// The wait status of `lacuna run` with these words, seen by a shell in the folder. A trace of the name is replaced.
   int lacuna(const std::string& words) {
-    return shell("exec " + program("lacuna") + " run -q " + words + " 2>stderr.txt");
+    return shell("exec " + program("lacuna") + " run -q --force " + words + " 2>stderr.txt");
   }
   int shell(const std::string& command) {
     return std::system(("cd " + folder_.string() + "; export TMPDIR=" + temporary_.string() + "; " + command).c_str());

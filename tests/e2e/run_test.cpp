@@ -480,7 +480,7 @@ TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
   shell(program("lacuna") + " run -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
         "pid=$(cat pid.txt); kill -KILL $run; kill -TERM $pid; " + untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
-  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt")), 0);
+  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ --force -o out.lcn >recovered.txt")), 0);
   EXPECT_NE(textOf("recovered.txt").find("from 1 process"), std::string::npos) << textOf("recovered.txt");
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
   expectNothingLeft();

@@ -425,7 +425,7 @@ TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
         untilThere("pid.txt", "$run") + untilSaved() + "kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; " +
         untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
-  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt")), 0);
+  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ --force -o out.lcn >recovered.txt")), 0);
   const auto families = familiesOf(trace());
   EXPECT_THAT(families, testing::Contains(Family{"spin_program", "sh"}));
   EXPECT_THAT(families, testing::Contains(Family{"ending_program", "sh"}));
@@ -440,7 +440,8 @@ TEST_F(WatchTest, StacksAndThreadNamesSurviveTheDeathOfTheSupervisor) {
         "until [ $(cut -d' ' -f14 /proc/$pid/stat) -gt 100 ]; do sleep 0.1; done; " +
         untilSaved() + "kill -KILL $run; kill -KILL $pid; " + untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
-  ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ -o out.lcn >recovered.txt 2>&1")), 0)
+  ASSERT_EQ(
+      WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ --force -o out.lcn >recovered.txt 2>&1")), 0)
       << textOf("recovered.txt");
   const Reader reader = trace();
   EXPECT_GT(sampledMs(reader), 500);

@@ -348,7 +348,7 @@ class Golden(unittest.TestCase):
             (folder / "bin" / "lacuna").symlink_to(LACUNA)
             shutil.copytree(pathlib.Path(SCRIPT).parents[1] / "tests" / "data" / "cupti", folder / "golden")
             for capture in (folder / "golden").iterdir():
-                probe = subprocess.run([LACUNA, "convert", capture, folder / "probe.lcn"], capture_output=True, text=True)
+                probe = subprocess.run([LACUNA, "convert", capture, "-o", folder / "probe.lcn"], capture_output=True, text=True)
                 if "was built without the CUDA toolkit" in probe.stderr:
                     self.skipTest(probe.stderr)
                 expected = json.loads((capture / "expected.json").read_text())

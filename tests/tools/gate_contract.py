@@ -61,7 +61,7 @@ class Gate:
     def checked(self, run, baseline, *options):
         """Exit code, printed lines, parsed JUnit and the annotations."""
         junit = os.path.join(self.folder, "junit.xml")
-        done = self("check", run, "--baseline", baseline, "--junit", junit, "--github", *options)
+        done = self("check", run, "--baseline", baseline, "--force", "--junit", junit, "--github", *options)
         lines = done.stdout.splitlines()
         suite = ElementTree.parse(junit).getroot()
         return done.returncode, lines, suite, [line for line in lines if line.startswith("::error")]

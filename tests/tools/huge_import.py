@@ -62,7 +62,7 @@ def main():
         launches, broken_at = write(trace, int(args.gib * 2**30), (lambda p: gzip.open(p, "wb", compresslevel=1)) if args.gz else (lambda p: open(p, "wb")))
         lcn = os.path.join(folder, "huge.lcn")
         begin = time.monotonic()
-        done = subprocess.run([args.lacuna, "convert", "--quiet", trace, lcn], capture_output=True, text=True)
+        done = subprocess.run([args.lacuna, "convert", "--quiet", trace, "-o", lcn], capture_output=True, text=True)
         took = time.monotonic() - begin
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         if done.returncode != 0:

@@ -202,16 +202,16 @@ def check_damage(lacuna, misused, file, folder):
     path = file("times.json", '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": "?", "dur": 5}]}')
     misused("events without times", 1, ("byte 17", 'an event without a usable "ts"'), "report", path)
     path = os.path.join(folder, "run.pftrace")
-    run(lacuna, "convert", "-q", run_lcn, path)
+    run(lacuna, "convert", "-q", run_lcn, "-o", path)
     with open(path, "rb+") as out:
         out.truncate(12)
     err = misused("a cut Perfetto trace", 1, ("only the beginning of one", "byte 0: the packet breaks off, and it is the first"), "report", path)
     check("was read" not in err, "nothing came before the first packet")
-    misused("merge of one", 2, "two traces or more, then the file to write", "merge", run_lcn, os.path.join(folder, "out.lcn"))
+    misused("merge of one", 2, "name two traces or more", "merge", run_lcn, "-o", os.path.join(folder, "out.lcn"))
     link = os.path.join(folder, "again.lcn")
     os.symlink("run.lcn", link)
     misused("merge of one trace with itself", 1, ("again.lcn: is the same file as", "name every trace once"),
-            "merge", run_lcn, link, os.path.join(folder, "out.lcn"))
+            "merge", run_lcn, link, "-o", os.path.join(folder, "out.lcn"))
     check(not os.path.exists(os.path.join(folder, "out.lcn")), "what is refused writes nothing")
 
 
@@ -276,7 +276,7 @@ def main():
     lacuna = parser.parse_args().lacuna
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "run.lcn")
-        code, _, err = run(lacuna, "generate", trace, "--steps", "8", "--processes", "2")
+        code, _, err = run(lacuna, "generate", "-o", trace, "--steps", "8", "--processes", "2")
         if code != 0:
             sys.exit(err)
         code, out, err = run(lacuna, "report", trace, "--json")

@@ -58,7 +58,7 @@ def least_bytes(trace, events, ticks):
 
 
 def convert(lacuna, source, target):
-    done = subprocess.run([lacuna, "convert", "--quiet", source, target], capture_output=True, text=True)
+    done = subprocess.run([lacuna, "convert", "--quiet", source, "-o", target], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{source} → {target}: {done.stderr}")
 

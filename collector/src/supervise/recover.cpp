@@ -13,10 +13,10 @@
 namespace lacuna::collector {
 
 prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
-                                       bool keep) {
+                                       bool keep, prof::Existing existing) {
   std::ifstream file(sampler::Journal::framesOf(directory), std::ios::binary);
   const std::string journal{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return prof::recover(directory, output, keep, [&](prof::Drainer::Access& access) {
+  const auto addStacks = [&](prof::Drainer::Access& access) {
     // Frames are in the journal before they are in the trace: those that the trace does not know yet are of samples
     // that are lost, and their numbers will be given to others.
     sampler::Stacks stacks;
@@ -35,7 +35,8 @@ prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory, c
                                .text = out.intern(note)});
     }
     access.countRows(names.notes.size());
-  });
+  };
+  return prof::recover(directory, output, keep, addStacks, existing);
 }
 
 }  // namespace lacuna::collector

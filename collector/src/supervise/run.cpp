@@ -194,8 +194,13 @@ class Supervisor {
                       "file with -o; or lacuna recover {0}, or delete it: {1}",
                       recording_.string(), deleting(recording_))};
     }
+    // A flight recorder writes no file of this name.
+    const bool writesIt = named && options_.ringBytes == 0;
+    if (writesIt && fs::exists(there) && existing() == prof::Existing::Keep) return prof::fileInTheWay(output);
     return {};
   }
+
+  prof::Existing existing() const { return options_.replace ? prof::Existing::Replace : prof::Existing::Keep; }
 
   prof::Status prepareRawCapture() {
     if (options_.rawCapture.empty()) return {};
@@ -337,7 +342,7 @@ class Supervisor {
     child_ = *pid;
     if (!drainer_) return {};
     // The program runs by now, and is not to suffer from what fails here: it is tried again at the end.
-    named_ = drainer_->moveTo(report_.output).ok();
+    named_ = drainer_->moveTo(report_.output, existing()).ok();
     drainer_->start();
     return {};
   }

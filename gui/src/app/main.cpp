@@ -92,6 +92,8 @@ int main(int argc, char** argv) {
   };
   option("screenshot", QT_TRANSLATE_NOOP("main", "write a picture of the window and leave; works without a display"),
          "out.png");
+  parser.addOption(
+      {QStringLiteral("force"), QCoreApplication::translate("main", "with --screenshot: replace a file of that name")});
   option("page", QT_TRANSLATE_NOOP("main", "the page to show first"), "name");
   option("range", QT_TRANSLATE_NOOP("main", "the stretch to show on the timeline, since the trace's start: 120ms:1.5s"),
          "from:to");

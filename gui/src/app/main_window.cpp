@@ -34,6 +34,7 @@
 #include "views/memory_page.h"
 #include "views/overview_page.h"
 #include "views/page.h"
+#include "views/parts.h"
 #include "views/sql_page.h"
 #include "views/start_pages.h"
 #include "views/steps_page.h"
@@ -324,6 +325,7 @@ void MainWindow::chooseFile() {
 void MainWindow::showTrace(const TracePtr& trace) {
   saveSession();
   trace_ = trace;
+  protectFile(trace->path);
   findings_ = {};
   overview_->setWaiting();
   memory_->setTrace(trace);

@@ -4,14 +4,15 @@
 
 #include <QElapsedTimer>
 #include <QFile>
-#include <QFileInfo>
 #include <QRegularExpression>
 #include <QTimer>
 #include <chrono>
+#include <filesystem>
 
 #include "lacuna/analyzer/cells.h"
 #include "lacuna/analyzer/query.h"
-#include "views/parts.h"
+#include "lacuna/prof/place_file.h"
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -26,14 +27,15 @@ int positionIn(const QString& message) {
   return match.hasMatch() ? match.captured(1).toInt() - 1 : -1;
 }
 
-QString behindLinks(const QString& path) {
-  const QFileInfo there(path);
-  return there.isSymLink() && there.exists() ? there.canonicalFilePath() : path;
-}
-
 constexpr int kAgainMs = 20;
 
 }  // namespace
+
+/// What a link leads to; where it leads to nothing, writing there fails and says why.
+std::filesystem::path placeOf(const QString& path) {
+  auto place = prof::behindLinks(path.toStdString());
+  return place ? *std::move(place) : std::filesystem::path(path.toStdString());
+}
 
 /// Comma-separated values, first the names of the columns. What was in the file before stays until all is written, and
 /// a link goes on leading there.
@@ -41,12 +43,13 @@ class CsvFile {
  public:
   explicit CsvFile(const QString& path)
       : path_(path),
-        replaced_(isPipeOrDevice(path) ? QString() : behindLinks(path)),
-        file_(replaced_.isEmpty() ? path : replaced_ + QStringLiteral(".unfinished")) {
+        place_(placeOf(path)),
+        unfinished_(prof::unfinishedName(place_)),
+        file_(QString::fromStdString(unfinished_.string())) {
     good_ = file_.open(QIODevice::WriteOnly);
   }
   ~CsvFile() {
-    if (!replaced_.isEmpty() && (file_.isOpen() || !good_)) file_.remove();
+    if (unfinished_ != place_ && (file_.isOpen() || !good_)) file_.remove();
   }
   CsvFile(const CsvFile&) = delete;
   CsvFile& operator=(const CsvFile&) = delete;
@@ -73,9 +76,10 @@ class CsvFile {
     good_ = good_ && file_.flush();
     file_.close();  // only then a write that failed says why
     good_ = good_ && file_.error() == QFileDevice::NoError;
-    if (good_ && !replaced_.isEmpty()) {
-      QFile::remove(replaced_);
-      good_ = file_.rename(replaced_);
+    if (good_ && unfinished_ != place_) {
+      const prof::Status placed = prof::placeFile(unfinished_, place_, prof::Existing::Replace);
+      good_ = placed.ok();
+      if (!good_) return words(placed.error().message);
     }
     return good_ ? QString() : QueryRunner::tr("%1 cannot be written: %2").arg(path_, file_.errorString());
   }
@@ -84,7 +88,8 @@ class CsvFile {
 
  private:
   QString path_;
-  QString replaced_;  ///< the file in whose place the written one goes; none for a pipe or a device
+  std::filesystem::path place_;
+  std::filesystem::path unfinished_;  ///< what is written; the place itself where that is a pipe or a device
   QFile file_;
   std::string line_;
   int cells_ = 0;

@@ -10,6 +10,7 @@
 #include <QTextStream>
 #include <QTimer>
 #include <cmath>
+#include <filesystem>
 
 #include "app/main_window.h"
 #include "views/compare_page.h"
@@ -119,6 +120,20 @@ QString arrange(MainWindow& window, const StartRequest& request) {
       .arg(request.range ? QStringLiteral(" from there on") : QString(), request.select);
 }
 
+prof::Existing existingOf(const StartRequest& request) {
+  return request.force ? prof::Existing::Replace : prof::Existing::Keep;
+}
+
+/// Rather than when the picture is there.
+QString whyNoPicture(const StartRequest& request) {
+  const std::string path = request.screenshot.toStdString();
+  for (const QString& trace : {request.file, request.second}) protectFile(trace);
+  std::error_code ignored;
+  if (const QString shown = whyProtected(request.screenshot); !shown.isEmpty()) return shown;
+  const bool isThere = std::filesystem::is_regular_file(path, ignored) && !prof::isOpenFile(path);
+  return isThere && !request.force ? words(prof::fileInTheWay(path).message) : QString();
+}
+
 int savePicture(MainWindow& window, const StartRequest& request) {
   if (request.size.isValid() && window.size() != request.size) {
     const QSize least = window.minimumSizeHint();
@@ -142,7 +157,7 @@ int savePicture(MainWindow& window, const StartRequest& request) {
   }
   picture.setDevicePixelRatio(request.scale);
   window.render(&picture);
-  const QString problem = writePicture(request.screenshot, picture);
+  const QString problem = writePicture(request.screenshot, picture, existingOf(request));
   complain(problem);
   return problem.isEmpty() ? 0 : 1;
 }
@@ -179,6 +194,9 @@ bool readRequest(const QCommandLineParser& parser, StartRequest& request, QStrin
     if (!ofWindow && !request.screenshot.isEmpty() && request.file.isEmpty())
       problem = QStringLiteral("--%1 needs a trace to take a picture of").arg(QString::fromLatin1(name));
   }
+  request.force = parser.isSet(QStringLiteral("force"));
+  if (request.force && request.screenshot.isEmpty())
+    problem = QStringLiteral("--force is for the file that --screenshot writes");
   request.page = value("page");
   request.select = value("select");
   request.play = value("play");
@@ -222,6 +240,10 @@ bool checkRequest(const MainWindow& window, const StartRequest& request, QString
 }
 
 int takeScreenshot(MainWindow& window, const StartRequest& request) {
+  if (const QString problem = whyNoPicture(request); !problem.isEmpty()) {
+    complain(problem);
+    return 1;
+  }
   int status = 0;
   window.setRemembering(false);
   window.show();

@@ -19,6 +19,7 @@ struct StartRequest {
   QString file;
   QString second;  ///< to compare with
   QString screenshot;
+  bool force = false;  ///< the picture may replace a file
   QString page;
   QString select;
   QString tab;                            ///< of the memory page

@@ -18,6 +18,7 @@
 #include "lacuna/analyzer/diff.h"
 #include "models/analysis_tables.h"
 #include "views/charts.h"
+#include "views/parts.h"
 #include "views/start_pages.h"
 #include "views/step_lines.h"
 #include "views/table_page.h"
@@ -170,6 +171,7 @@ void ComparePage::choose() {
 }
 
 void ComparePage::openSecond(const QString& path) {
+  protectFile(path);
   opening_ = true;
   loading_->begin(path);
   refresh();

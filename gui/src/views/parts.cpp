@@ -11,8 +11,12 @@
 #include <QImageWriter>
 #include <QLabel>
 #include <QPainter>
-#include <QSaveFile>
+#include <QStringList>
 #include <QVBoxLayout>
+#include <filesystem>
+#include <utility>
+
+#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -27,26 +31,38 @@ QString notWritten(const QString& path, const QString& why) {
   return Files::tr("%1 cannot be written: %2").arg(path, why);
 }
 
+QStringList& protectedFiles() {
+  static QStringList files;
+  return files;
+}
+
 }  // namespace
 
-bool isPipeOrDevice(const QString& path) {
-  const QFileInfo there(path);
-  return there.exists() && !there.isFile() && !there.isDir();
+void protectFile(const QString& path) {
+  if (!protectedFiles().contains(path)) protectedFiles() << path;
 }
 
-QString writeFile(const QString& path, const QByteArray& bytes) {
-  if (isPipeOrDevice(path)) {
-    QFile into(path);
-    const bool written = into.open(QIODevice::WriteOnly) && into.write(bytes) == bytes.size() && into.flush();
-    return written ? QString() : notWritten(path, into.errorString());
+QString whyProtected(const QString& path) {
+  for (const QString& file : std::as_const(protectedFiles())) {
+    std::error_code ignored;
+    if (!std::filesystem::equivalent(path.toStdString(), file.toStdString(), ignored)) continue;
+    return notWritten(path, Files::tr("it is a trace that was opened; choose another name"));
   }
-  QSaveFile file(path);
-  file.setDirectWriteFallback(true);  // for a folder in which nothing new can be made
-  const bool written = file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit();
-  return written ? QString() : notWritten(path, file.errorString());
+  return {};
 }
 
-QString writePicture(const QString& path, const QImage& picture) {
+QString writeFile(const QString& path, const QByteArray& bytes, prof::Existing existing) {
+  if (const QString problem = whyProtected(path); !problem.isEmpty()) return problem;
+  const auto write = [&](const std::filesystem::path& part) -> prof::Status {
+    QFile into(QString::fromStdString(part.string()));
+    const bool written = into.open(QIODevice::WriteOnly) && into.write(bytes) == bytes.size() && into.flush();
+    return written ? prof::Status() : prof::Error{notWritten(path, into.errorString()).toStdString()};
+  };
+  const prof::Status status = prof::writeWhole(path.toStdString(), write, existing);
+  return status ? QString() : words(status.error().message);
+}
+
+QString writePicture(const QString& path, const QImage& picture, prof::Existing existing) {
   const QByteArray ending = QFileInfo(path).suffix().toLower().toLatin1();
   QByteArray bytes;
   QBuffer buffer(&bytes);
@@ -54,7 +70,7 @@ QString writePicture(const QString& path, const QImage& picture) {
   QImageWriter writer(&buffer, ending.isEmpty() ? QByteArray("png") : ending);
   if (!writer.canWrite())
     return notWritten(path, Files::tr("pictures are of no such kind; a name that ends in .png makes one"));
-  return writer.write(picture) ? writeFile(path, bytes) : notWritten(path, writer.errorString());
+  return writer.write(picture) ? writeFile(path, bytes, existing) : notWritten(path, writer.errorString());
 }
 
 QLabel* label(const QString& text, const char* role, QWidget* parent) {

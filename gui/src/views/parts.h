@@ -4,6 +4,8 @@
 
 #include <QString>
 
+#include "lacuna/prof/place_file.h"
+
 class QByteArray;
 class QFrame;
 class QImage;
@@ -24,11 +26,14 @@ void fillCard(QFrame* frame, const QString& heading, QWidget* content);
 /// Device pixels per pixel of what is painted on: a picture may be taken at another scale than the screen's.
 double scaleOf(const QPainter& painter);
 QFrame* card(const QString& heading, QWidget* content, QWidget* parent);
-/// True of a pipe or a device: there is nothing to be replaced, what is written goes into it.
-bool isPipeOrDevice(const QString& path);
-/// Writes a whole file; what was there before stays until then. Answers nothing, or why it cannot be written.
-QString writeFile(const QString& path, const QByteArray& bytes);
+/// From now on this file, a trace that was opened, is never written over. For the GUI's thread, as all of this.
+void protectFile(const QString& path);
+/// Why this file cannot be written, if it is one of those.
+QString whyProtected(const QString& path);
+/// Writes a whole file; what was there before stays until then, and for good if it is to be kept: then it is in the
+/// way. Answers nothing, or why it cannot be written.
+QString writeFile(const QString& path, const QByteArray& bytes, prof::Existing existing = prof::Existing::Replace);
 /// The same for a picture, of the kind that the file's name ends with, or a PNG.
-QString writePicture(const QString& path, const QImage& picture);
+QString writePicture(const QString& path, const QImage& picture, prof::Existing existing = prof::Existing::Replace);
 
 }  // namespace lacuna::gui

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "app/query_runner.h"
+#include "views/parts.h"
 #include "views/table_page.h"
 #include "views/words.h"
 
@@ -383,6 +384,7 @@ void SqlPage::chooseExport() {
 }
 
 void SqlPage::exportTo(const QString& path) {
+  if (const QString problem = whyProtected(path); !problem.isEmpty()) return say(problem);
   setBusy(true);
   say(tr("Writing…"));
   if (model_->isArranged()) return runner_->exportRows(trace_, model_->rows(), path);

@@ -41,17 +41,6 @@ int writeAll(int fd, std::uint64_t offset, std::span<const std::byte> head, std:
 
 }  // namespace
 
-Result<std::filesystem::path> behindLinks(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_symlink(path, error)) return path;
-  if (!std::filesystem::exists(path, error)) {
-    return Error{fmt::format("cannot write {}: it is a link to nothing; name another file", path.string())};
-  }
-  // What is open and has no name (/dev/stdout may lead to a pipe) is written as it stands.
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  return error ? path : real;
-}
-
 int toDisk(int fd) {
   while (::fsync(fd) != 0) {
     // A device, a pipe, or a file system that keeps nothing.
@@ -147,9 +136,9 @@ Status OutputFile::sync() {
   return code == 0 ? Status() : fileError("write to", path_, code);
 }
 
-Status OutputFile::moveTo(const std::filesystem::path& path) {
+Status OutputFile::moveTo(const std::filesystem::path& path, Existing existing) {
   if (const int code = toDisk(handle_.get()); code != 0) return fileError("write to", path_, code);
-  if (::rename(path_.c_str(), path.c_str()) != 0) return fileError("replace", path, errno);
+  if (Status placed = placeFile(path_, path, existing); !placed.ok()) return placed;
   path_ = path;
   const int code = folderToDisk(path_);
   return code == 0 ? Status() : fileError("replace", path, code);

@@ -9,13 +9,10 @@
 #include <span>
 #include <utility>
 
+#include "lacuna/prof/place_file.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::prof::base {
-
-/// The file that one which is finished elsewhere replaces when it is to be at `path`: where that is a link, what the
-/// link leads to, so that it stays a link. One that leads to nothing is refused.
-Result<std::filesystem::path> behindLinks(const std::filesystem::path& path);
 
 /// A file descriptor that closes itself.
 class FileHandle {
@@ -77,9 +74,9 @@ class OutputFile {
   Status cut(std::uint64_t size);
   /// Brings what was appended, and the file's name, onto the disk.
   Status sync();
-  /// Gives the file another name on its file system, in one step; what has that name is replaced. What was appended
-  /// before is on the disk first, and the name afterwards.
-  Status moveTo(const std::filesystem::path& path);
+  /// Gives the file another name on its file system, in one step. What was appended before is on the disk first, and
+  /// the name afterwards.
+  Status moveTo(const std::filesystem::path& path, Existing existing);
   Status close();
   [[nodiscard]] std::uint64_t size() const { return size_; }
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
 #include "base/file.h"
 #include "lacuna/prof/file_error.h"
@@ -34,11 +33,11 @@ Status createDraft(const std::filesystem::path& draft) {
   return fd >= 0 ? Status() : cannotBeWritten(draft, errno);
 }
 
-Status publishDraft(const std::filesystem::path& draft, const std::filesystem::path& path) {
+Status publishDraft(const std::filesystem::path& draft, const std::filesystem::path& path, Existing existing) {
   const base::FileHandle file(::open(draft.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (file.get() < 0) return cannotBeWritten(path, errno);
   if (const int code = base::toDisk(file.get()); code != 0) return cannotBeWritten(path, code);
-  if (::rename(draft.c_str(), path.c_str()) != 0) return cannotBeWritten(path, errno);
+  if (Status placed = placeFile(draft, path, existing); !placed.ok()) return placed;
   const int code = base::folderToDisk(path);
   return code == 0 ? Status() : cannotBeWritten(path, code);
 }

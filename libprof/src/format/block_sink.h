@@ -18,7 +18,7 @@ class BlockSink {
   /// Continues a file: cuts it after its last block and goes on with its index.
   static Result<BlockSink> extend(const std::filesystem::path& path, std::vector<BlockEntry> blocks);
 
-  Status moveTo(const std::filesystem::path& path) { return file_.moveTo(path); }
+  Status moveTo(const std::filesystem::path& path, Existing existing) { return file_.moveTo(path, existing); }
   /// Writes header and body; pads the body as the header asks, and gives each section its checksum.
   void append(BlockHeader& header, Bytes& body);
   /// A block as it stands in another file.

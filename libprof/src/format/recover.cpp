@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "format/block_list.h"
 #include "format/block_sink.h"
-#include "lacuna/prof/whole_file.h"
 
 namespace fs = std::filesystem;
 
@@ -42,7 +41,7 @@ Status copyBlocks(const base::InputFile& file, const format::BlockList& list, fo
 }
 
 /// Writes what is whole of a trace, and an end.
-Status writeWhole(const base::InputFile& file, const format::BlockList& list, const fs::path& to,
+Status writeTrace(const base::InputFile& file, const format::BlockList& list, const fs::path& to,
                   RecoverSummary& summary) {
   auto sink = format::BlockSink::create(to);
   if (!sink.ok()) return sink.error();
@@ -53,15 +52,11 @@ Status writeWhole(const base::InputFile& file, const format::BlockList& list, co
 
 }  // namespace
 
-Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to) {
-  const Result<fs::path> behind = base::behindLinks(to);
-  if (!behind.ok()) return behind.error();
-  const fs::path& output = *behind;
+Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to, Existing existing) {
+  const Result<fs::path> output = behindLinks(to);
+  if (!output.ok()) return output.error();
   std::error_code error;
-  // A file is replaced only by one that is finished; what is none, as a device, is written as it stands.
-  const bool isFile = !fs::exists(output, error) || fs::is_regular_file(output, error);
-  const fs::path part = isFile ? fs::path(output.string() + ".recovering") : output;
-  if (fs::equivalent(from, output, error) || fs::equivalent(from, part, error)) {
+  if (fs::equivalent(from, *output, error)) {
     return Error{fmt::format("{} cannot be recovered onto itself: name another file", from.string())};
   }
   // Reader::open says what is wrong with a file of another kind or of a newer version.
@@ -74,12 +69,9 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to) {
   RecoverSummary summary;
   summary.wasComplete = list->complete;
   summary.damage = list->damage;
-  Status status = isFile ? createDraft(part) : Status();
-  if (status.ok()) status = writeWhole(*file, *list, part, summary);
-  if (status.ok() && isFile) status = publishDraft(part, output);
-  if (status.ok()) return summary;
-  if (isFile) fs::remove(part, error);
-  return status.error();
+  const auto write = [&](const fs::path& part) { return writeTrace(*file, *list, part, summary); };
+  if (Status status = writeWhole(*output, write, existing); !status.ok()) return status.error();
+  return summary;
 }
 
 }  // namespace lacuna::prof

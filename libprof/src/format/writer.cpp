@@ -257,8 +257,8 @@ Status Writer::withdrawDerived() {
   return impl_->sink.cut(first == 0 ? impl_->sink.size() : first);
 }
 
-Status Writer::moveTo(const std::filesystem::path& path) {
-  return impl_->sink.moveTo(path);
+Status Writer::moveTo(const std::filesystem::path& path, Existing existing) {
+  return impl_->sink.moveTo(path, existing);
 }
 
 Status Writer::flush() {

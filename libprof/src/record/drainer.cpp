@@ -88,10 +88,10 @@ Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& outpu
   return drainer;
 }
 
-Status Drainer::moveTo(const fs::path& output) {
+Status Drainer::moveTo(const fs::path& output, Existing existing) {
   const std::lock_guard guard(impl_->mutex);
   if (const Status noted = noteOutput(impl_->core.directory(), output); !noted.ok()) return noted;
-  return impl_->core.book().writer().moveTo(output);
+  return impl_->core.book().writer().moveTo(output, existing);
 }
 
 Result<bool> Drainer::drain() {

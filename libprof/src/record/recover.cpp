@@ -130,14 +130,39 @@ Status refuseWhileAlive(const fs::path& directory) {
   return {};
 }
 
+/// What the dead drainer had written, what `add` has, and what is left in the segments.
+Status writeTrace(const fs::path& directory, const fs::path& output, const std::function<void(Drainer::Access&)>& add,
+                  DrainStats& stats) {
+  Result<Writer> writer = Writer::create(output);
+  if (!writer.ok()) return writer.error();
+  const Result<std::string> checkpoint = recording::readFile(recording::checkpointPath(directory));
+  const std::uint64_t bytes = checkpoint.ok() ? DrainCore::fileBytesOf(*checkpoint) : 0;
+  if (bytes > 0) {
+    const Result<std::string> note = recording::readFile(recording::outputNotePath(directory));
+    if (!note.ok()) return note.status();
+    if (Status status = copyTrace(writtenTrace(directory, *note), bytes, *writer); !status.ok()) return status;
+  }
+  DrainCore core({directory, false}, std::move(*writer), {});
+  if (bytes > 0) {
+    if (Status status = core.resume(*checkpoint); !status.ok()) return status;
+  }
+  if (add) {
+    recording::BookAccess access(core.book());
+    add(access);
+  }
+  const Status status = core.finish();
+  stats = core.stats();
+  return status;
+}
+
 }  // namespace
 
 Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool keep,
-                           const std::function<void(Drainer::Access&)>& add) {
+                           const std::function<void(Drainer::Access&)>& add, Existing existing) {
   const Result<recording::Settings> settings = recording::readSettings(directory);
   if (!settings.ok()) return settings.status().error();
   const MappingGuard::Scope scope;
-  const Result<fs::path> behind = base::behindLinks(to);
+  const Result<fs::path> behind = behindLinks(to);
   if (!behind.ok()) return behind.error();
   const fs::path& output = *behind;
   if (!keep && isInside(directory, output)) {
@@ -155,30 +180,9 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
   if (const Status refused = refuseWhileAlive(directory); !refused.ok()) return refused.error();
 
   // The result replaces whatever is at `output` only when it is complete; the dead drainer's trace may be there.
-  const fs::path temporary = output.string() + ".recovering";
-  if (const Status made = createDraft(temporary); !made.ok()) return made.error();
-  Result<Writer> writer = Writer::create(temporary);
-  if (!writer.ok()) return writer.error();
-  const Result<std::string> checkpoint = recording::readFile(recording::checkpointPath(directory));
-  const std::uint64_t bytes = checkpoint.ok() ? DrainCore::fileBytesOf(*checkpoint) : 0;
-  Status status;
-  if (bytes > 0) {
-    const Result<std::string> note = recording::readFile(recording::outputNotePath(directory));
-    status = note.ok() ? copyTrace(writtenTrace(directory, *note), bytes, *writer) : note.status();
-  }
-  DrainCore core({directory, false}, std::move(*writer), {});
-  if (status.ok() && bytes > 0) status = core.resume(*checkpoint);
-  if (status.ok() && add) {
-    recording::BookAccess access(core.book());
-    add(access);
-  }
-  if (status.ok()) status = core.finish();
-  if (status.ok()) status = publishDraft(temporary, output);
-  if (!status.ok()) {
-    fs::remove(temporary, error);
-    return status.error();
-  }
-  DrainStats stats = core.stats();
+  DrainStats stats;
+  const auto write = [&](const fs::path& unfinished) { return writeTrace(directory, unfinished, add, stats); };
+  if (const Status status = writeWhole(output, write, existing); !status.ok()) return status.error();
   if (!keep) {
     Result<std::string> removed = recording::removeFolder(directory);
     if (!removed.ok()) return removed.error();

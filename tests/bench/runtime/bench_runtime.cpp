@@ -246,7 +246,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> plain{bin / "runtime_server"};
   std::vector<std::string> profiled;
   if (exists(bin / "lacuna")) {
-    profiled = {bin / "lacuna", "run", "-q", "-o", folder.path() / "bench.lcn", "--", plain[0]};
+    profiled = {bin / "lacuna", "run", "-q", "--force", "-o", folder.path() / "bench.lcn", "--", plain[0]};
   }
   Sides sides{Process(plain), {}, {}};
   if (exists(bin / "torch_server")) sides.torch.emplace(std::vector<std::string>{bin / "torch_server"});

@@ -222,7 +222,7 @@ class TorchRun(unittest.TestCase):
         environment.update(variables)
         self.trace = os.path.join(self.folder.name, "out.lcn")
         done = subprocess.run(
-            [LACUNA, "run", "-q", "--torch", "-o", self.trace, "--", sys.executable, *words],
+            [LACUNA, "run", "-q", "--force", "--torch", "-o", self.trace, "--", sys.executable, *words],
             env=environment, cwd=self.folder.name, capture_output=True, text=True, timeout=100)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done

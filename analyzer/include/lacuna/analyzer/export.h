@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "lacuna/analyzer/store.h"
+#include "lacuna/prof/place_file.h"
 
 namespace lacuna::analyzer {
 
@@ -28,6 +29,8 @@ enum class Format {
 struct ExportOptions {
   /// The table to write as Csv or TableJson.
   std::string table = "kernel";
+  /// Whether a file of that name may be replaced.
+  prof::Existing existing = prof::Existing::Replace;
   Progress progress;
   /// Hears what the format cannot hold, in words for people.
   std::function<void(const std::string&)> warn;
@@ -42,15 +45,6 @@ std::string_view formatNames();
 std::string_view formatEndings();
 /// Why nothing is known of how to write `out`: by the name that was given with --to, or by its ending.
 std::string unknownFormat(std::string_view out, std::string_view to);
-
-/// Where this process writes a file until it is whole: beside it, with its ending. The name itself for what is no file
-/// (a device, a pipe), and where nothing can be made beside it.
-std::filesystem::path unfinishedName(const std::filesystem::path& path);
-
-/// Has `write` make a file under the unfinishedName(), which takes its name when it is whole: one that is there already
-/// stays as it is until then, and when that fails. What a process that was killed left of the same file is removed.
-prof::Status writeWhole(const std::filesystem::path& path,
-                        const std::function<prof::Status(const std::filesystem::path&)>& write);
 
 /// Writes a trace to a file, whole or not at all; it fails where the trace turns out to be damaged.
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,

@@ -60,6 +60,7 @@ struct RunOptions {
   std::vector<std::string> command;
   /// Empty: named after the program, with a number where the name is taken.
   std::filesystem::path output;
+  bool replace = false;  ///< a file that is there as `output`; without it, that is an error before the program starts
   Sources sources;
   bool torch = false;                ///< watch PyTorch programs from inside
   std::filesystem::path rawCapture;  ///< folder for what CUPTI hands over; empty: none is kept

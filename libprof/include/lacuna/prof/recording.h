@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lacuna/prof/events.h"
+#include "lacuna/prof/place_file.h"
 #include "lacuna/prof/result.h"
 #include "lacuna/prof/writer.h"
 
@@ -99,10 +100,10 @@ class Drainer {
   /// Stops where it is; without finish() the directory stays for recover().
   ~Drainer();
 
-  /// Gives the trace its name, in one step, and replaces what has it: for a trace that was begun elsewhere on the same
-  /// file system (kUnnamedTrace), so that nothing is lost where there is nothing to record. After a failure it may be
-  /// called again, and recover() finds the trace where it is.
-  Status moveTo(const std::filesystem::path& output);
+  /// Gives the trace its name, in one step: for a trace that was begun elsewhere on the same file system
+  /// (kUnnamedTrace), so that nothing is lost where there is nothing to record. After a failure it may be called again,
+  /// and recover() finds the trace where it is.
+  Status moveTo(const std::filesystem::path& output, Existing existing = Existing::Replace);
 
   /// Reads everything that was recorded before the call. True when there was anything.
   Result<bool> drain();
@@ -211,6 +212,7 @@ class FlightTrimmer {
 /// outside had kept beside the recording: it is called when what the dead drainer had written is in the new trace, and
 /// before the rest is drained.
 Result<DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
-                           bool keep = false, const std::function<void(Drainer::Access&)>& add = {});
+                           bool keep = false, const std::function<void(Drainer::Access&)>& add = {},
+                           Existing existing = Existing::Replace);
 
 }  // namespace lacuna::prof

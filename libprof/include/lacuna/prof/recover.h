@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "lacuna/prof/place_file.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/result.h"
 
@@ -20,6 +21,7 @@ struct RecoverSummary {
 
 /// Makes a finished file out of what is whole in a damaged or unfinished one. Blocks are copied as they stand, also
 /// those of tables and kinds that this version does not know. `from` is not changed, and must not be `to`.
-Result<RecoverSummary> recoverFile(const std::filesystem::path& from, const std::filesystem::path& to);
+Result<RecoverSummary> recoverFile(const std::filesystem::path& from, const std::filesystem::path& to,
+                                   Existing existing = Existing::Replace);
 
 }  // namespace lacuna::prof

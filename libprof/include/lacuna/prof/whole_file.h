@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "lacuna/prof/place_file.h"
 #include "lacuna/prof/result.h"
 
 /// For files that appear whole or not at all, also where the machine loses its power: a draft is written beside the
@@ -15,6 +16,7 @@ Status createDraft(const std::filesystem::path& draft);
 
 /// Brings the draft onto the disk, gives it the name `path` in one step, and brings that onto the disk too. A file that
 /// had the name stays as it was until then, and where this fails before. The draft is the caller's to remove then.
-Status publishDraft(const std::filesystem::path& draft, const std::filesystem::path& path);
+Status publishDraft(const std::filesystem::path& draft, const std::filesystem::path& path,
+                    Existing existing = Existing::Replace);
 
 }  // namespace lacuna::prof

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "lacuna/prof/events.h"
+#include "lacuna/prof/place_file.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::prof {
@@ -73,8 +74,8 @@ class Writer {
   std::uint64_t appendDerived(std::string_view product, std::span<const std::span<const std::byte>> sections);
   /// Takes back what appendDerived() appended, after a full disk for one; rows may not have been appended since.
   Status withdrawDerived();
-  /// Gives the file another name on its file system, in one step; what has that name is replaced.
-  Status moveTo(const std::filesystem::path& path);
+  /// Gives the file another name on its file system, in one step.
+  Status moveTo(const std::filesystem::path& path, Existing existing = Existing::Replace);
   /// Writes what is buffered as blocks of their own. After success a reader sees every row appended so far.
   Status flush();
   /// Flushes, writes the index and closes the file.

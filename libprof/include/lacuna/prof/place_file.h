@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "lacuna/prof/result.h"
+
+namespace lacuna::prof {
+
+/// What becomes of a file that has the name already that another is to get.
+enum class Existing {
+  Keep,     ///< it stays, and the other gets no name: that is an error
+  Replace,  ///< the other takes its place in one step
+};
+
+/// Gives the finished file `from` the name `to` on the same file system, in one step. With Keep a file that appears at
+/// `to` at the very same time stays, too. After a failure both are as they were.
+Status placeFile(const std::filesystem::path& from, const std::filesystem::path& to, Existing existing);
+
+/// Whether the path leads to a file that a process holds open, as /dev/stdout and /dev/fd/3 do: that one is written as
+/// it stands, for who opened it goes on using it.
+bool isOpenFile(const std::filesystem::path& path);
+
+/// The place that a finished file of this name gets: where that is a link, what the link leads to, so that it stays a
+/// link. One that leads to nothing is refused.
+Result<std::filesystem::path> behindLinks(const std::filesystem::path& path);
+
+/// Where this process writes a file until it is whole: beside it, with its ending. The name itself for what is no file:
+/// a device, a pipe, an open file.
+std::filesystem::path unfinishedName(const std::filesystem::path& path);
+
+/// Has `write` make a file under the unfinishedName(), which gets its own name when it is whole: one that is there
+/// already stays as it is until then, and when that fails. What a process that was killed left of the same file is
+/// removed.
+Status writeWhole(const std::filesystem::path& path, const std::function<Status(const std::filesystem::path&)>& write,
+                  Existing existing = Existing::Replace);
+
+/// The error for a file that is in the way, with the remedy.
+Error fileInTheWay(const std::filesystem::path& path);
+
+}  // namespace lacuna::prof
