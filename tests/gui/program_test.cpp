@@ -104,6 +104,23 @@ class ProgramTest : public QObject {
     QFile::remove(at("lacuna/lacuna-gui.conf"));
   }
 
+  void aPictureReplacesNothingUnasked() {
+    QCOMPARE(picture({}), 0);
+    const QStringList again{at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")};
+    QFile there(at("out.png"));
+    QVERIFY(there.open(QIODevice::WriteOnly) && there.write("of years") == 8);
+    there.close();
+    QCOMPARE(run(again), 1);
+    QVERIFY2(said_.contains(QStringLiteral("out.png: is there already; give --force")), qPrintable(said_));
+    QCOMPARE(there.size(), 8);
+    QCOMPARE(run(again + QStringList{QStringLiteral("--force")}), 0);
+    QVERIFY(!QImage(at("out.png")).isNull());
+    const qint64 before = QFileInfo(at("run.lcn")).size();
+    QCOMPARE(run({at("run.lcn"), QStringLiteral("--force"), QStringLiteral("--screenshot"), at("run.lcn")}), 1);
+    QVERIFY2(said_.contains(QStringLiteral("a trace that was opened")), qPrintable(said_));
+    QCOMPARE(QFileInfo(at("run.lcn")).size(), before);
+  }
+
   void whatCannotBeShownIsRefused() {
     refused({QStringLiteral("--page"), QStringLiteral("bogus")}, "overview, timeline");
     refused({QStringLiteral("--tab"), QStringLiteral("bogus")}, "alive, edits");
@@ -162,6 +179,7 @@ class ProgramTest : public QObject {
   }
 
   void aComparisonWithATraceThatHasNoAnalysisEnds() {
+    QFile::remove(at("out.png"));
     QCOMPARE(run({at("bare.lcn"), at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")}), 1);
     QVERIFY2(said_.contains(QStringLiteral("bare.lcn")), qPrintable(said_));
     QCOMPARE(run({at("bare.lcn"), QStringLiteral("--screenshot"), at("out.png")}), 0);
