@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gives mutants of traces to every command and checks how each ends and what it writes.
+
+A mutant is known by the seed and its number: `--seed S --only N` makes it again. Those that something is wrong with are kept in a folder,
+each with the command line to repeat it. The exit code is 0 where nothing is wrong, 1 where something is, 2 for wrong usage."""
+
+import argparse
+import collections
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import commands  # noqa: E402
+import seeds  # noqa: E402
+import verdict  # noqa: E402
+import watch  # noqa: E402
+
+# A format may hold nothing of what there is; the file is then whole and empty.
+EMPTY = re.compile(rb"the trace has no events|but no track events")
+GUI_EVERY = 25  # a window takes as long as all else together
+
+
+class Attacker:
+    """Works in a folder of its own, one mutant at a time."""
+
+    def __init__(self, options, seed_list, good, keep):
+        self.options, self.seeds, self.good, self.keep = options, seed_list, good, keep
+        self.bin = pathlib.Path(options.bin).resolve()
+        self.limits = watch.Limits(options.seconds, options.memory)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="lacuna-attack-"))
+        self.mutant, self.out, self.tmp = self.folder / "mutant", self.folder / "out", self.folder / "tmp"
+        self.environment = {**os.environ, "TMPDIR": str(self.tmp), "QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(self.folder / "config"),
+                            "XDG_RUNTIME_DIR": str(self.folder / "config"), "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "COLUMNS": "100"}
+
+    def words(self, command):
+        place = {"MUTANT": str(self.mutant), "GOOD": str(self.good)}
+        return [str(self.bin / ("lacuna-gui" if command.gui else "lacuna"))] + [place.get(word, word) for word in command.words]
+
+    def attack(self, number):
+        """The findings: (kind, what, command, how the mutant was made)."""
+        rng = random.Random(f"{self.options.seed}-{number}")
+        how, data = seeds.mutant(rng, self.seeds)
+        self.mutant.write_bytes(data)
+        good = self.good.read_bytes()
+        chosen = list(commands.all_commands(self.options.gui and number % GUI_EVERY == 0))
+        if self.options.commands:
+            chosen = rng.sample(chosen, min(self.options.commands, len(chosen)))
+        found = []
+        for command in chosen:
+            wrong = self.one(command)
+            if not wrong and (self.mutant.read_bytes() != data or self.good.read_bytes() != good):
+                wrong = ("changed input", "a file that is read was changed")
+                self.good.write_bytes(good)
+            if wrong:
+                self.kept(number, data, how, command, wrong)
+                found.append((*wrong, command.name, how))
+        return number, len(chosen), found
+
+    def one(self, command):
+        for folder in (self.out, self.tmp, self.folder / "config"):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o700)
+        stdout, stderr = self.folder / "stdout", self.folder / "stderr"
+        ended = watch.run(self.words(command), self.folder, stdout, stderr, self.limits, self.environment)
+        said = stderr.read_bytes()[: 1 << 20]
+        wrong = verdict.ending(ended, said, command.codes, command.silent, command.message)
+        if wrong:
+            return wrong
+        printed = stdout.read_bytes()
+        if ended.code == 0 or printed and command.printed is verdict.plain:
+            wrong = command.printed(printed)
+            if wrong:
+                return "output", f"standard output {wrong}"
+        return self.files(command, ended.code)
+
+    def files(self, command, code):
+        there = {path.name for path in self.out.iterdir()}
+        wanted = set(command.writes) if code == 0 or (code == 1 and command.words[0] == "check") else set()
+        left = [path.name for path in self.tmp.iterdir()] + sorted(there - wanted)
+        left += sorted({path.name for path in self.folder.iterdir()} - {"mutant", "out", "tmp", "config", "stdout", "stderr"})
+        if left:
+            return "leftover", f"{', '.join(left)} (exit code {code})"
+        for name in sorted(wanted):
+            if name not in there:
+                return (None if code == 1 else ("output", f"{name} is not there"))
+            holds = command.writes[name]
+            wrong = holds((self.out / name).read_bytes()) if holds else self.reopened(name)
+            if wrong:
+                return "output", f"{name} {wrong}"
+        return None
+
+    def reopened(self, name):
+        ended = watch.run([str(self.bin / "lacuna"), "info", "--json", f"out/{name}"], self.folder, self.folder / "stdout", self.folder / "stderr", self.limits,
+                          self.environment)
+        said = (self.folder / "stderr").read_bytes()
+        if ended.code == 1 and EMPTY.search(said):
+            return ""
+        if ended.code != 0:
+            return f"does not open again: exit {ended.code}, signal {ended.signal}: {said[:200]!r}"
+        return verdict.strict_json((self.folder / "stdout").read_bytes())
+
+    def kept(self, number, data, how, command, wrong):
+        folder = self.keep / f"{number:06d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "mutant").write_bytes(data)
+        words = [str(folder / "mutant") if word == str(self.mutant) else word for word in self.words(command)]
+        with open(folder / "findings.txt", "a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{wrong[0]}: {wrong[1]}\n  {how}\n  mkdir -p out; {shlex.join(words)}\n")
+
+    def close(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+worker = None
+
+
+def begin(*arguments):
+    global worker
+    import atexit
+    worker = Attacker(*arguments)
+    atexit.register(worker.close)
+
+
+def attack(number):
+    return worker.attack(number)
+
+
+def attack_all(options, folder, keep):
+    lacuna = pathlib.Path(options.bin).resolve() / "lacuna"
+    seed_list = seeds.all_seeds(str(lacuna), folder)
+    good = folder / "good.lcn"
+    subprocess.run([str(lacuna), "generate", "-o", str(good), "--steps", "5", "--layers", "2", "--seed", "9"], check=True, capture_output=True)
+    numbers = [options.only] if options.only is not None else range(options.mutants)
+    found, calls, start, shown = [], 0, time.monotonic(), 0.0
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=begin, initargs=(options, seed_list, good, keep)) as pool:
+        for done, (number, count, wrong) in enumerate(pool.map(attack, numbers), 1):
+            calls += count
+            found += [(number, *one) for one in wrong]
+            now = time.monotonic()
+            if now - shown > (1 if sys.stderr.isatty() else 15):
+                shown = now
+                print(f"{done} of {len(numbers)} mutants, {calls} calls, {len(found)} wrong, {now - start:.0f} s", file=sys.stderr, flush=True)
+    return len(numbers), calls, found, time.monotonic() - start
+
+
+def summary(options, mutants, calls, found, seconds, keep):
+    bad = len({number for number, *_ in found})
+    print(f"{mutants} mutants (seed {options.seed}), {calls} calls in {seconds:.0f} s: {bad} mutants with something wrong ({100 * bad / mutants:.2f} %)")
+    for kind in ("crash", "hang", "blow-up", "exit code", "output", "leftover", "changed input"):
+        print(f"  {kind:14} {sum(1 for one in found if one[1] == kind)}")
+    groups = collections.defaultdict(list)
+    for number, kind, what, command, how in found:
+        groups[kind, command.split(" ")[0], hashlib.sha1(what[:40].encode()).hexdigest()].append((number, what, command, how))
+    for (kind, _, _), ones in sorted(groups.items(), key=lambda item: -len(item[1])):
+        number, what, command, how = ones[0]
+        print(f"{kind}, {len(ones)} times, as of mutant {number} ({how}):\n  lacuna {command}\n  {what[:300]}")
+    if found:
+        print(f"kept with the calls to repeat them: {keep}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="attack", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", help="the folder with lacuna and lacuna-gui")
+    parser.add_argument("--mutants", type=int, default=10000)
+    parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same mutants")
+    parser.add_argument("--only", type=int, help="the mutant of this number alone")
+    parser.add_argument("--commands", type=int, default=0, help="so many commands for each mutant, picked by chance (default: all)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=float, default=20, help="a call that takes longer is a hang")
+    parser.add_argument("--memory", type=int, default=2048, help="MiB; a call that takes more is a blow-up")
+    parser.add_argument("--keep", default="attack-findings", help="the folder for mutants that something is wrong with")
+    parser.add_argument("--no-gui", dest="gui", action="store_false")
+    options = parser.parse_args()
+    options.gui = options.gui and (pathlib.Path(options.bin) / "lacuna-gui").exists()
+    if not (pathlib.Path(options.bin) / "lacuna").exists():
+        parser.error(f"there is no {options.bin}/lacuna; build it first")
+    if not seeds.can_seal():
+        print("attack: libxxhash is not here, so damage of .lcn files stays in front of their checksums", file=sys.stderr)
+    keep = pathlib.Path(options.keep).resolve()
+    shutil.rmtree(keep, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="lacuna-attack-seeds-") as folder:
+        result = attack_all(options, pathlib.Path(folder), keep)
+    summary(options, *result, keep)
+    return 1 if result[2] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with how a command ended and with what it wrote; nothing where all is well."""
+
+import csv
+import html.parser
+import io
+import json
+import re
+import sys
+import xml.etree.ElementTree
+
+SANITIZER = re.compile(rb"(Address|Thread|Leak|UndefinedBehavior|Memory)Sanitizer|runtime error: |Assertion .* failed|terminate called")
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+VOID = {"meta", "br", "link", "img", "input", "hr", "col"}
+csv.field_size_limit(sys.maxsize)
+
+
+def text_of(data):
+    try:
+        return data.decode("utf-8"), ""
+    except UnicodeDecodeError as error:
+        return "", f"is no UTF-8 at byte {error.start}"
+
+
+def plain(data):
+    """For people, on a terminal."""
+    text, wrong = text_of(data)
+    found = CONTROL.search(text)
+    return wrong or (f"has the control character {found[0]!r} at {found.start()}: {text[max(0, found.start() - 60) : found.end() + 20]!r}" if found else "")
+
+
+def no_constant(name):
+    raise ValueError(f"{name} is no JSON")
+
+
+def unique(pairs):
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) != len(keys):
+        raise ValueError(f"the key {max(keys, key=keys.count)!r} is there twice")
+    return dict(pairs)
+
+
+def strict_json(data, repeated_keys=False):
+    text, wrong = text_of(data)
+    if wrong:
+        return wrong
+    try:
+        json.loads(text, parse_constant=no_constant, object_pairs_hook=None if repeated_keys else unique)
+    except (ValueError, RecursionError) as error:
+        return f"is no JSON: {str(error)[:200]}"
+    return ""
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong = [], ""
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "script" and ("type", "application/json") not in attributes:
+            self.wrong = self.wrong or "has a script"
+        self.wrong = self.wrong or next((f"has the attribute {name}" for name, _ in attributes if name.startswith("on")), "")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong = self.wrong or f"closes {tag} that is not open"
+
+
+def page(data):
+    text, wrong = text_of(data)
+    if wrong:
+        return wrong
+    reader = Page()
+    reader.feed(text)
+    for embedded in re.findall(r"<script[^>]*application/json[^>]*>(.*?)</script>", text, re.S):
+        reader.wrong = reader.wrong or strict_json(embedded.encode())
+    return reader.wrong or (f"leaves {reader.open[-1]} open" if reader.open else "")
+
+
+def xml_document(data):
+    try:
+        xml.etree.ElementTree.fromstring(data)
+    except xml.etree.ElementTree.ParseError as error:
+        return f"is no XML: {error}"
+    return ""
+
+
+def table(data):
+    text, wrong = text_of(data)
+    if wrong:
+        return wrong
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    return next((f"line {n} has {len(row)} fields, not {len(rows[0])}" for n, row in enumerate(rows, 1) if len(row) != len(rows[0])), "") if rows else ""
+
+
+def stacks(data):
+    text, wrong = text_of(data)
+    return wrong or next((f"has the line {line[:80]!r}" for line in text.split("\n")[:-1] if not re.search(r" \d+$", line)), "")
+
+
+def ending(ended, stderr, codes, silent, message):
+    """Of the process itself; codes above 0 that are not silent come with a message on standard error."""
+    if SANITIZER.search(stderr):
+        return "crash", "a sanitizer or the C++ runtime complains"
+    if ended.over:
+        return {"time": "hang", "memory": "blow-up", "output": "blow-up"}[ended.over], f"{ended.seconds:.1f} s, {ended.memory_mib:.0f} MiB"
+    if ended.code is None:
+        return "crash", f"signal {ended.signal}"
+    if ended.code not in codes:
+        return "exit code", f"{ended.code}, which is not one of {codes}"
+    if ended.code != 0 and ended.code not in silent and message not in stderr:
+        return "exit code", f"{ended.code} without a message"
+    wrong = plain(stderr)
+    return ("output", f"standard error {wrong}") if wrong else None
