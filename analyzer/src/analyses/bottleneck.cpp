@@ -3,6 +3,7 @@
 #include "lacuna/analyzer/bottleneck.h"
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -54,10 +55,10 @@ Bottleneck bottleneckOf(const Analysis& analysis) {
   if (analysis.devices.empty()) return out;
   const Ledger step = analysis.meanStepLedger();
   for (std::size_t i = 0; i < kCauseCount; ++i)
-    out.shares[static_cast<std::size_t>(boundOf(static_cast<Cause>(i)))].nsPerStep += step.ns[i];
+    prof::addTo(out.shares[static_cast<std::size_t>(boundOf(static_cast<Cause>(i)))].nsPerStep, step.ns[i]);
   // Many a program fetches its batch in front of the range that it marks as a step.
   const Analysis::BetweenSteps between = analysis.betweenSteps();
-  out.shares[static_cast<std::size_t>(BoundBy::Input)].nsPerStep += between.loaderWaitNs;
+  prof::addTo(out.shares[static_cast<std::size_t>(BoundBy::Input)].nsPerStep, between.loaderWaitNs);
   const auto wholeNs = static_cast<double>(std::max<std::int64_t>(1, step.totalNs() + between.loaderWaitNs));
   out.by = BoundBy::Device;
   for (std::size_t i = 0; i < kBoundCount; ++i) {

@@ -8,6 +8,7 @@
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/collectives.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -40,7 +41,7 @@ std::int64_t covered(const std::vector<Interval>& intervals, TimeNs from, TimeNs
   auto it =
       std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
   std::int64_t sum = 0;
-  for (; it != intervals.end() && it->startNs < to; ++it) sum += std::min(to, it->endNs) - std::max(from, it->startNs);
+  for (; it != intervals.end() && it->startNs < to; ++it) prof::addTo(sum, std::min(to, it->endNs) - std::max(from, it->startNs));
   return sum;
 }
 
@@ -62,12 +63,12 @@ struct Listed {
 void addVolume(const Collective& one, CollectiveRow& row) {
   const std::int64_t dur = one.endNs - one.startNs;
   row.calls += one.calls;
-  row.bytes += one.volume.bytes;
-  row.algorithmBytes += one.volume.algorithmBytes;
-  row.busBytes += one.volume.busBytes;
-  if (one.volume.bytes > 0) row.bytesNs += dur;
-  if (one.volume.algorithmBytes > 0) row.algorithmNs += dur;
-  if (one.volume.busBytes > 0) row.busNs += dur;
+  prof::addTo(row.bytes, one.volume.bytes);
+  prof::addTo(row.algorithmBytes, one.volume.algorithmBytes);
+  prof::addTo(row.busBytes, one.volume.busBytes);
+  if (one.volume.bytes > 0) prof::addTo(row.bytesNs, dur);
+  if (one.volume.algorithmBytes > 0) prof::addTo(row.algorithmNs, dur);
+  if (one.volume.busBytes > 0) prof::addTo(row.busNs, dur);
 }
 
 }  // namespace
@@ -90,14 +91,14 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
     if (one != nullptr) row.kind = nameOf(one->kind);
     if (among != nullptr && among->ranks > 0) row.ranks = among->ranks;
     ++row.count;
-    row.totalNs += dur;
-    row.exposedNs += dur - hidden;
-    stats.totalNs += dur;
-    stats.exposedNs += dur - hidden;
+    prof::addTo(row.totalNs, dur);
+    prof::addTo(row.exposedNs, dur - hidden);
+    prof::addTo(stats.totalNs, dur);
+    prof::addTo(stats.exposedNs, dur - hidden);
     if (costs == nullptr) continue;
     const std::int64_t band = costs->within(deviceOf(timeline, span.queue), span.startNs, span.endNs);
-    row.recordingNs += band;
-    stats.recordingNs += band;
+    prof::addTo(row.recordingNs, band);
+    prof::addTo(stats.recordingNs, band);
   }
   for (auto& [id, row] : rows) {
     row.name = store.text(id.first);
@@ -144,21 +145,21 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
           const bool counts = inSteps(queue[i], start[i]);
           ++stats.count;
           stats.stepCount += counts ? 1 : 0;
-          stats.bytes += bytes[i];
+          prof::addTo(stats.bytes, bytes[i]);
           CopyRow& row = stats.byKind[std::min(static_cast<std::size_t>(kind[i]), kCopyKindCount - 1)];
           ++row.count;
-          row.bytes += bytes[i];
-          row.ns += dur[i];
-          row.recordingNs += bandOf(device[i], start[i], dur[i]);
+          prof::addTo(row.bytes, bytes[i]);
+          prof::addTo(row.ns, dur[i]);
+          prof::addTo(row.recordingNs, bandOf(device[i], start[i], dur[i]));
           if (source[i] != prof::MemoryKind::Pageable && target[i] != prof::MemoryKind::Pageable) continue;
           ++stats.pageableCount;
-          stats.pageableBytes += bytes[i];
-          stats.pageableNs += dur[i];
-          stats.pageableRecordingNs += bandOf(device[i], start[i], dur[i]);
+          prof::addTo(stats.pageableBytes, bytes[i]);
+          prof::addTo(stats.pageableNs, dur[i]);
+          prof::addTo(stats.pageableRecordingNs, bandOf(device[i], start[i], dur[i]));
           if (!counts) continue;
           ++stats.stepPageableCount;
-          stats.stepPageableBytes += bytes[i];
-          stats.stepPageableNs += dur[i];
+          prof::addTo(stats.stepPageableBytes, bytes[i]);
+          prof::addTo(stats.stepPageableNs, dur[i]);
         }
       });
   if (!status) return status.error();
@@ -168,8 +169,8 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
           if (start[i] < window.startNs || start[i] >= window.endNs || !scope.only.holds(queue[i])) continue;
           ++stats.memsetCount;
           stats.stepMemsets += inSteps(queue[i], start[i]) ? 1 : 0;
-          stats.memsetNs += dur[i];
-          stats.memsetRecordingNs += bandOf(device[i], start[i], dur[i]);
+          prof::addTo(stats.memsetNs, dur[i]);
+          prof::addTo(stats.memsetRecordingNs, bandOf(device[i], start[i], dur[i]));
         }
       });
   if (!status) return status.error();

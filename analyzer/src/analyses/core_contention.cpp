@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lacuna/analyzer/taken_cores.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -55,7 +56,7 @@ class Sweep {
     for (auto& [thread, now] : threads_) {
       now.keepStretch();
       const DisplacedThread row{
-          thread, {}, static_cast<std::int64_t>(now.ranNs), static_cast<std::int64_t>(now.lostNs), now.longest};
+          thread, {}, prof::wholeOf<std::int64_t>(now.ranNs), prof::wholeOf<std::int64_t>(now.lostNs), now.longest};
       out.ranNs += row.ranNs;
       out.lostNs += row.lostNs;
       if (row.lostNs > 0) out.threads.push_back(row);

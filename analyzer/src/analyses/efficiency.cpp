@@ -12,6 +12,7 @@
 #include "analyses/lowered.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/text_match.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -149,6 +150,10 @@ bool isElementwise(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
+/// Of a block, and of a thread, on every device that has the limits below.
+constexpr std::uint64_t kMostThreads = 1024;
+constexpr std::uint32_t kMostRegisters = 255;
+
 struct GpuLimits {
   std::uint32_t warps, blocks, sharedBytes, blockOverhead, sharedUnit;
 };
@@ -216,6 +221,12 @@ bool isNamed(std::string_view device, std::string_view known) {
   return false;
 }
 
+/// Of a grid or a block. A side that the trace does not give counts as one.
+std::uint64_t volumeOf(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  const std::uint64_t area = std::uint64_t{x} * std::max(1u, y);
+  return prof::productOf(area, std::max(1u, z));
+}
+
 /// Occupancy of every kernel, weighed by its time.
 prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Selection& only, EfficiencyStats& stats) {
   using prof::Kernel;
@@ -234,14 +245,13 @@ prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Sel
         for (std::size_t i = 0; i < start.size(); ++i) {
           const auto device = devices.find(id[i]);
           if (device == devices.end() || bx[i] == 0 || start[i] < window.startNs || start[i] >= window.endNs) continue;
-          const LaunchShape launch{gx[i] * std::max(1u, gy[i]) * std::max(1u, gz[i]),
-                                   bx[i] * std::max(1u, by[i]) * std::max(1u, bz[i]), registers[i],
-                                   fixed[i] + dynamic[i]};
+          const LaunchShape launch{volumeOf(gx[i], gy[i], gz[i]), volumeOf(bx[i], by[i], bz[i]), registers[i],
+                                   std::uint64_t{fixed[i]} + dynamic[i]};
           const prof::Device& limits = device->second;
           const double share = occupancyOf(launch, limits.computeMajor, limits.computeMinor, limits.multiprocessors);
           if (share < 0) continue;
           sum += share * static_cast<double>(dur[i]);
-          stats.occupancyNs += dur[i];
+          prof::addTo(stats.occupancyNs, dur[i]);
         }
       });
   if (stats.occupancyNs > 0) stats.occupancy = sum / static_cast<double>(stats.occupancyNs);
@@ -301,21 +311,26 @@ double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor, std::u
                    std::uint32_t multiprocessors) {
   const auto limits = limitsOf(computeMajor, computeMinor);
   if (!limits || launch.threads == 0 || launch.blocks == 0) return -1;
-  const std::uint32_t warps = (launch.threads + 31) / 32;
-  std::uint32_t blocks = std::min(limits->blocks, limits->warps / warps);
+  // No device has executed these: the trace is wrong about them.
+  if (launch.threads > kMostThreads || launch.registersPerThread > kMostRegisters ||
+      launch.sharedBytes > limits->sharedBytes) {
+    return -1;
+  }
+  const std::uint64_t warps = (launch.threads + 31) / 32;
+  std::uint64_t blocks = std::min<std::uint64_t>(limits->blocks, limits->warps / warps);
   if (launch.registersPerThread > 0) {
     // Registers are handed out in units of 256 a warp, of 65,536; warps in fours.
-    const std::uint32_t perWarp = (launch.registersPerThread * 32 + 255) / 256 * 256;
+    const std::uint64_t perWarp = (std::uint64_t{launch.registersPerThread} * 32 + 255) / 256 * 256;
     blocks = std::min(blocks, 65'536 / perWarp / 4 * 4 / warps);
   }
   if (launch.sharedBytes > 0) {
-    const std::uint32_t unit = limits->sharedUnit;
-    const std::uint32_t each = (launch.sharedBytes + limits->blockOverhead + unit - 1) / unit * unit;
+    const std::uint64_t unit = limits->sharedUnit;
+    const std::uint64_t each = (launch.sharedBytes + limits->blockOverhead + unit - 1) / unit * unit;
     blocks = std::min(blocks, limits->sharedBytes / each);
   }
-  double resident = blocks;
+  auto resident = static_cast<double>(blocks);
   if (multiprocessors > 0) resident = std::min(resident, double(launch.blocks) / double(multiprocessors));
-  return std::min(1.0, resident * warps / limits->warps);
+  return std::min(1.0, resident * static_cast<double>(warps) / limits->warps);
 }
 
 Demand demandOf(std::string_view fullName, std::string_view shapes, double defaultBytes) {
@@ -352,9 +367,9 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
   stats.peaks = peaksOf(devices.front().name, devices.front().memoryBandwidth);
   for (const KernelRow& row : kernels) {
     if (!row.matrix || row.work == Work::Communication) continue;
-    stats.matrixNs += row.totalNs;
-    if (row.tensorCore) stats.tensorCoreNs += row.totalNs;
-    stats.nsByNumber[static_cast<std::size_t>(numberOfKernel(row.name))] += row.totalNs;
+    prof::addTo(stats.matrixNs, row.totalNs);
+    if (row.tensorCore) prof::addTo(stats.tensorCoreNs, row.totalNs);
+    prof::addTo(stats.nsByNumber[static_cast<std::size_t>(numberOfKernel(row.name))], row.totalNs);
   }
   // Where shapes do not tell the type, what most of the matrix time multiplies.
   const auto most = std::max_element(stats.nsByNumber.begin(), stats.nsByNumber.end());

@@ -7,6 +7,7 @@
 
 #include "lacuna/analyzer/timeline.h"
 #include "store/recording_spans.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -34,16 +35,16 @@ class FlameBuilder {
     FlameNode& at = graph_.nodes[node];
     at.mergesSteps = at.mergesSteps || common != name;
     ++at.count;
-    at.totalNs += inside;
-    at.selfNs += inside;
-    if (at.depth > 2) graph_.nodes[parent].selfNs -= inside;
+    prof::addTo(at.totalNs, inside);
+    prof::addTo(at.selfNs, inside);
+    if (at.depth > 2) prof::takeFrom(graph_.nodes[parent].selfNs, inside);
   }
 
   FlameGraph finish() {
     for (const std::uint32_t thread : std::vector<std::uint32_t>(graph_.nodes[0].children)) {
       FlameNode& node = graph_.nodes[thread];
-      for (const std::uint32_t c : node.children) node.totalNs += graph_.nodes[c].totalNs;
-      graph_.nodes[0].totalNs += node.totalNs;
+      for (const std::uint32_t c : node.children) prof::addTo(node.totalNs, graph_.nodes[c].totalNs);
+      prof::addTo(graph_.nodes[0].totalNs, node.totalNs);
     }
     for (FlameNode& node : graph_.nodes) {
       std::sort(node.children.begin(), node.children.end(), [&](std::uint32_t a, std::uint32_t b) {

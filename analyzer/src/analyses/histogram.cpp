@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/histogram.h"
+#include "lacuna/prof/bounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,7 +53,7 @@ DurationHistogram durationHistogram(const TrackSet& tracks, TrackKind kind, prof
   const double low = logOf(out.shortestNs);
   const double range = std::max(logOf(out.longestNs) - low, 1e-9);
   for (const std::int64_t ns : lengths) {
-    out.totalNs += ns;
+    prof::addTo(out.totalNs, ns);
     const double at = (logOf(ns) - low) / range * static_cast<double>(buckets);
     ++out.counts[std::min(buckets - 1, static_cast<std::size_t>(std::max(0.0, at)))];
   }

@@ -10,6 +10,7 @@
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -113,7 +114,7 @@ prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeW
           KernelRow& row = byName[name[i]];
           row.minNs = row.count == 0 ? dur[i] : std::min(row.minNs, dur[i]);
           row.maxNs = std::max(row.maxNs, dur[i]);
-          row.totalNs += dur[i];
+          prof::addTo(row.totalNs, dur[i]);
           ++row.count;
         }
       });

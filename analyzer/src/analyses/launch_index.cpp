@@ -47,8 +47,9 @@ std::span<const LaunchIndex::Entry> LaunchIndex::all(const DeviceSpan& span) con
   const auto first = std::lower_bound(
       entries_.begin(), entries_.end(), key,
       [](const Entry& entry, const auto& wanted) { return std::pair(entry.process, entry.correlation) < wanted; });
-  auto last = first;
-  while (last != entries_.end() && last->process == key.first && last->correlation == key.second) ++last;
+  const auto last = std::upper_bound(first, entries_.end(), key, [](const auto& wanted, const Entry& entry) {
+    return wanted < std::pair(entry.process, entry.correlation);
+  });
   return {first, last};
 }
 

@@ -5,6 +5,7 @@
 #include "analyses/launch_index.h"
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -30,7 +31,7 @@ void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::Ti
     if (span.kind != DeviceSpanKind::Kernel) continue;
     StepWork::Sum& sum = work.kernels[span.name];
     ++sum.count;
-    sum.ns += span.endNs - span.startNs;
+    prof::addTo(sum.ns, span.endNs - span.startNs);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyses/host_profile.h"
 #include "analyses/launch_index.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -122,7 +123,9 @@ std::optional<Cause> findCause(std::string_view key) {
 }
 
 std::int64_t Ledger::totalNs() const {
-  return std::accumulate(ns.begin(), ns.end(), std::int64_t{0});
+  std::int64_t sum = 0;
+  for (const std::int64_t part : ns) prof::addTo(sum, part);
+  return sum;
 }
 
 std::int64_t Ledger::busyNs() const {
@@ -130,7 +133,7 @@ std::int64_t Ledger::busyNs() const {
 }
 
 Ledger& Ledger::operator+=(const Ledger& other) {
-  for (std::size_t i = 0; i < kCauseCount; ++i) ns[i] += other.ns[i];
+  for (std::size_t i = 0; i < kCauseCount; ++i) prof::addTo(ns[i], other.ns[i]);
   return *this;
 }
 

@@ -9,6 +9,7 @@
 #include "analyses/loader_workers.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -49,11 +50,11 @@ class StageSums {
     Sums& sums = byThread_[thread];
     while (!sums.open.empty() && sums.open.back().endNs <= start) sums.open.pop_back();
     if (sums.open.empty()) {
-      sums.busyNs += dur;
+      prof::addTo(sums.busyNs, dur);
     } else {
-      sums.stageNs[static_cast<std::size_t>(sums.open.back().stage)] -= dur;
+      prof::takeFrom(sums.stageNs[static_cast<std::size_t>(sums.open.back().stage)], dur);
     }
-    sums.stageNs[static_cast<std::size_t>(stage)] += dur;
+    prof::addTo(sums.stageNs[static_cast<std::size_t>(stage)], dur);
     if (sums.firstBatchNs == 0 && sums.pieces[static_cast<std::size_t>(stage)] > 0) sums.firstBatchNs = sums.lastNs;
     sums.firstNs = std::min(sums.firstNs, start);
     sums.lastNs = std::max(sums.lastNs, start + dur);
@@ -75,8 +76,8 @@ class StageSums {
     stats.restarts = sets.restarts;
     for (const ConsumerWait& wait : sets.restartWaits) {
       const std::int64_t ns = wait.endNs - wait.startNs;
-      stats.restartNs += ns;
-      if (steps.hold(wait.startNs)) stats.stepRestartNs += ns;
+      prof::addTo(stats.restartNs, ns);
+      if (steps.hold(wait.startNs)) prof::addTo(stats.stepRestartNs, ns);
       if (ns > stats.longestRestart.endNs - stats.longestRestart.startNs)
         stats.longestRestart = {wait.startNs, wait.endNs};
     }
@@ -88,8 +89,8 @@ class StageSums {
     }
     for (const auto& [thread, sums] : byThread_) {
       if (stats.workers > 0 && taken.contains(thread)) continue;
-      stats.busyNs += sums.busyNs;
-      for (std::size_t i = 0; i < stats.stageNs.size(); ++i) stats.stageNs[i] += sums.stageNs[i];
+      prof::addTo(stats.busyNs, sums.busyNs);
+      for (std::size_t i = 0; i < stats.stageNs.size(); ++i) prof::addTo(stats.stageNs[i], sums.stageNs[i]);
     }
   }
 
@@ -164,7 +165,7 @@ std::int64_t computedNs(const Store& store, prof::TimeWindow window, const Selec
       });
   if (!status) return -1;
   double sum = 0;
-  for (const auto& [id, span] : tracks) sum += span.first < 0 ? 0 : span.last - span.first;
+  for (const auto& [id, span] : tracks) prof::addTo(sum, span.first < 0 ? 0 : span.last - span.first);
   return static_cast<std::int64_t>(sum);
 }
 
@@ -240,14 +241,14 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
                 // Programs put a range of their own around the framework's: that is one wait.
                 TimeNs& until = waitsUntil.try_emplace(thread[i], INT64_MIN).first->second;
                 const std::int64_t ns = std::max<TimeNs>(0, to - std::max(from, until));
-                stats.waitNs += ns;
+                prof::addTo(stats.waitNs, ns);
                 if (ns > 0) waits.push_back({thread[i], to - ns, to});
-                if (scope.steps.hold(from)) stats.stepWaitNs += ns;
+                if (scope.steps.hold(from)) prof::addTo(stats.stepWaitNs, ns);
                 const bool takes = role->second == kWait && start[i] >= window.startNs && from >= until;
                 taken[thread[i]] += takes ? 1 : 0;
                 until = std::max(until, to);
               } else if (role->second == kPut) {
-                stats.blockedNs += to - from;
+                prof::addTo(stats.blockedNs, to - from);
               } else {
                 sums.add(thread[i], from, to - from, role->second);
                 firstNs = std::min(firstNs, from);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "analyses/loader_workers.h"
+#include "lacuna/prof/bounds.h"
 
 #include <algorithm>
 #include <map>
@@ -77,7 +78,7 @@ void addLateStarts(const std::vector<ConsumerWait>& waits, std::span<const Worke
   addWaits(waits, set.front().firstBatchNs, set.back().firstBatchNs, between);
   for (ConsumerWait& wait : between) {
     wait.endNs = std::min(wait.endNs, wait.startNs + lateNs);
-    lateNs -= wait.endNs - wait.startNs;
+    prof::takeFrom(lateNs, wait.endNs - wait.startNs);
     if (wait.startNs < wait.endNs) out.push_back(wait);
   }
 }

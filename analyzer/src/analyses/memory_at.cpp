@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analyses/allocation_rows.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -52,7 +53,7 @@ class BlockFollower {
         }
         break;
       case MemoryAction::Reserve:
-        if (before) reserved_ += row.bytes;
+        if (before) prof::addTo(reserved_, row.bytes);
         break;
       case MemoryAction::Release:
         if (gone) reserved_ -= std::min(reserved_, row.bytes);
@@ -66,8 +67,8 @@ class BlockFollower {
     out.timeNs = moment_;
     out.reservedBytes = reserved_;
     for (const auto& [key, block] : blocks_) {
-      out.bytes += block.bytes;
-      out.byRole[static_cast<std::size_t>(block.role) % kRoleCount] += block.bytes;
+      prof::addTo(out.bytes, block.bytes);
+      prof::addTo(out.byRole[static_cast<std::size_t>(block.role) % kRoleCount], block.bytes);
       out.live.push_back({{block.bytes, block.role, std::string(store.text(block.tensor)),
                            std::string(store.text(block.op)), block.allocatedNs},
                           key.first,

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/memory_use.h"
+#include "lacuna/prof/bounds.h"
 
 #include <algorithm>
 #include <map>
@@ -95,7 +96,7 @@ class Heap {
     for (auto block = blocks_.lower_bound(from); block != blocks_.end() && block->first < to; ++block) {
       gap(block->first - std::min(block->first, at));
       const std::uint64_t end = std::min(to, block->first + block->second.bytes);
-      state.liveBytes += end - block->first;
+      prof::addTo(state.liveBytes, end - block->first);
       at = std::max(at, end);
     }
     gap(to - std::min(to, at));

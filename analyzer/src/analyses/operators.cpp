@@ -10,6 +10,7 @@
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/tables.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -85,7 +86,7 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
           const HostSpan* inner = operatorAt(spans->second, up, time[i]);
           if (inner == nullptr) continue;
           const auto delta = takes ? static_cast<std::int64_t>(bytes[i]) : -static_cast<std::int64_t>(bytes[i]);
-          rows.of(*inner).selfMemBytes += delta;
+          prof::addTo(rows.of(*inner).selfMemBytes, delta);
           ++rows.counted(*inner).self.marks;
           const auto at = std::lower_bound(spans->second.begin(), spans->second.end(), inner,
                                            [](const HostSpan* a, const HostSpan* b) {
@@ -95,7 +96,7 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
           for (auto p = static_cast<std::size_t>(at - spans->second.begin()); p != kNoSpan; p = up[p]) {
             const HostSpan* around = spans->second[p];
             if (last == nullptr || !rows.same(*last, *around)) {
-              rows.of(*around).memBytes += delta;
+              prof::addTo(rows.of(*around).memBytes, delta);
               ++rows.counted(*around).within.marks;
             }
             last = around;
@@ -142,22 +143,22 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       const TimeNs dur = spans[i]->endNs - spans[i]->startNs;
       OperatorRow& row = counted.row;
       ++row.count;
-      row.selfNs += dur;
+      prof::addTo(row.selfNs, dur);
       const bool inSteps = steps.hold(spans[i]->startNs);
-      if (inSteps) row.stepSelfNs += dur;
+      if (inSteps) prof::addTo(row.stepSelfNs, dur);
       const double takenNs = taken.between(spans[i]->startNs, spans[i]->endNs);
       ++counted.self.ranges;
-      counted.self.takenNs += takenNs;
+      prof::addTo(counted.self.takenNs, takenNs);
       if (!nestedInItself) {
-        row.totalNs += dur;
-        counted.within.takenNs += takenNs;
+        prof::addTo(row.totalNs, dur);
+        prof::addTo(counted.within.takenNs, takenNs);
       }
       if (up[i] == kNoSpan) continue;
       CountedRow& countedOuter = rows.counted(*spans[up[i]]);
       OperatorRow& outer = countedOuter.row;
-      outer.selfNs -= dur;
-      countedOuter.self.takenNs -= takenNs;
-      if (inSteps && steps.hold(spans[up[i]]->startNs)) outer.stepSelfNs -= dur;
+      prof::takeFrom(outer.selfNs, dur);
+      prof::takeFrom(countedOuter.self.takenNs, takenNs);
+      if (inSteps && steps.hold(spans[up[i]]->startNs)) prof::takeFrom(outer.stepSelfNs, dur);
     }
     while (!around.empty()) leave();
   }
@@ -172,13 +173,13 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       op = spans == operators.end() ? nullptr : operatorAt(spans->second, parents[launch->thread], launch->startNs);
     }
     if (op == nullptr) continue;
-    rows.of(*op).deviceNs += span.endNs - span.startNs;
-    if (steps.hold(launch->startNs)) rows.of(*op).stepDeviceNs += span.endNs - span.startNs;
+    prof::addTo(rows.of(*op).deviceNs, span.endNs - span.startNs);
+    if (steps.hold(launch->startNs)) prof::addTo(rows.of(*op).stepDeviceNs, span.endNs - span.startNs);
     const auto device = timeline.topology.deviceOfQueue.find(span.queue);
     if (device == timeline.topology.deviceOfQueue.end() || !cpus.contains(device->second)) continue;
     RecordedTime& executions = rows.counted(*op).executions;
     ++executions.ranges;
-    executions.takenNs += taken.between(span.startNs, span.endNs);
+    prof::addTo(executions.takenNs, taken.between(span.startNs, span.endNs));
   }
   addMemory(store, window, operators, parents, rows);
   return rows.take(store);
@@ -186,20 +187,42 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
 
 namespace {
 
+/// Calls of one correlation, and the copies that they wait for.
+struct CopyGroup {
+  std::span<const LaunchIndex::Entry> calls;
+  std::uint64_t copies = 0;
+  std::uint64_t large = 0;  ///< of these
+};
+
+/// By the first of the calls. Many copies may share a correlation, and many calls.
+std::unordered_map<const LaunchIndex::Entry*, CopyGroup> copyGroups(const Timeline& timeline,
+                                                                    const LaunchIndex& launches) {
+  std::unordered_map<const LaunchIndex::Entry*, CopyGroup> groups;
+  for (const DeviceSpan& span : timeline.device) {
+    if (span.kind != DeviceSpanKind::Copy) continue;
+    const auto calls = launches.all(span);
+    if (calls.empty()) continue;
+    CopyGroup& group = groups[calls.data()];
+    group.calls = calls;
+    ++group.copies;
+    group.large += span.bytes > kStagedBytes ? 1 : 0;
+  }
+  return groups;
+}
+
 /// Joins calls that wait for their copy with it.
 void addCopies(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window, const StepSpans& steps,
                std::unordered_map<StringId, CallRow>& rows) {
-  for (const DeviceSpan& span : timeline.device) {
-    if (span.kind != DeviceSpanKind::Copy) continue;
+  for (const auto& [first, group] : copyGroups(timeline, launches)) {
     // Of calls inside of each other the outer one waits as well.
-    for (const auto& entry : launches.all(span)) {
+    for (const auto& entry : group.calls) {
       const HostSpan& call = *entry.span;
       if (call.activity != Activity::Sync || !startsIn(window, call.startNs)) continue;
       CallRow& row = rows[call.name];
-      ++row.copies;
-      if (span.bytes <= kStagedBytes || !steps.hold(call.startNs)) continue;
-      ++row.stepLargeCount;
-      row.stepLargeNs += call.endNs - call.startNs;
+      row.copies += group.copies;
+      if (group.large == 0 || !steps.hold(call.startNs)) continue;
+      row.stepLargeCount += group.large;
+      prof::addTo(row.stepLargeNs, prof::productOf(call.endNs - call.startNs, static_cast<std::int64_t>(group.large)));
     }
   }
 }
@@ -223,17 +246,17 @@ std::vector<CallRow> callTable(const Store& store, const Timeline& timeline, con
     CallRow& row = rows[span.name];
     row.activity = span.activity;
     ++row.count;
-    row.totalNs += span.endNs - span.startNs;
+    prof::addTo(row.totalNs, span.endNs - span.startNs);
     if (steps.hold(span.startNs)) {
       ++row.stepCount;
-      row.stepNs += span.endNs - span.startNs;
+      prof::addTo(row.stepNs, span.endNs - span.startNs);
     }
-    if (costs != nullptr) row.recordingNs += costs->within(span);
+    if (costs != nullptr) prof::addTo(row.recordingNs, costs->within(span));
     const auto spans = around.find(span.thread);
     if (span.activity != Activity::Sync || spans == around.end()) continue;
     const HostSpan* caller = operatorAt(spans->second, parents[span.thread], span.startNs);
     if (caller == nullptr) continue;
-    callers[{span.name, steps.foldedName(store.text(caller->name))}] += span.endNs - span.startNs;
+    prof::addTo(callers[{span.name, steps.foldedName(store.text(caller->name))}], span.endNs - span.startNs);
   }
   std::unordered_map<StringId, std::int64_t> most;
   for (const auto& [key, ns] : callers) {

@@ -15,6 +15,7 @@
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
 #include "lacuna/prof/nvtx_mapper.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -98,8 +99,8 @@ class LoopStats {
 
   void add(const Repeats::Run& run) {
     stats_.repeatedLaunches += run.to - run.from;
-    for (std::size_t i = run.from; i < run.to; ++i) stats_.repeatedDeviceNs += kernels_[i].durNs;
-    stats_.repeatedHostNs += kernels_[run.to - 1].launchedNs - kernels_[run.from].launchedNs;
+    for (std::size_t i = run.from; i < run.to; ++i) prof::addTo(stats_.repeatedDeviceNs, kernels_[i].durNs);
+    prof::addTo(stats_.repeatedHostNs, kernels_[run.to - 1].launchedNs - kernels_[run.from].launchedNs);
     const std::size_t rounds = (run.to - run.from) / run.period;
     if (rounds <= stats_.mostRepeats) return;
     stats_.mostRepeats = rounds;
@@ -195,7 +196,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
         phases.zeroing.holds(*launch) && (span.kind == DeviceSpanKind::Memset || fillsMemory(store.text(span.name)));
     if (clears) {
       ++stats.zeroFills;
-      stats.zeroFillNs += span.endNs - span.startNs;
+      prof::addTo(stats.zeroFillNs, span.endNs - span.startNs);
       if (const Step* step = stepAt(steadySteps, launch->startNs); step != nullptr) filling.insert(step);
     } else if (span.kind == DeviceSpanKind::Kernel && phases.optimizer.holds(*launch)) {
       ++optimizer[span.name];
@@ -214,13 +215,13 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
 
 void mergePatterns(PatternStats& into, const PatternStats& more) {
   into.zeroFills += more.zeroFills;
-  into.zeroFillNs += more.zeroFillNs;
+  prof::addTo(into.zeroFillNs, more.zeroFillNs);
   into.zeroFillSteps += more.zeroFillSteps;
   into.optimizerLaunches += more.optimizerLaunches;
   if (into.optimizerKernel.empty()) into.optimizerKernel = more.optimizerKernel;
   into.repeatedLaunches += more.repeatedLaunches;
-  into.repeatedDeviceNs += more.repeatedDeviceNs;
-  into.repeatedHostNs += more.repeatedHostNs;
+  prof::addTo(into.repeatedDeviceNs, more.repeatedDeviceNs);
+  prof::addTo(into.repeatedHostNs, more.repeatedHostNs);
   into.numberChecks += more.numberChecks;
   into.releaseSyncs += more.releaseSyncs;
   if (more.mostRepeats > into.mostRepeats) {

@@ -9,6 +9,7 @@
 
 #include "analyses/allocation_rows.h"
 #include "lacuna/analyzer/memory_use.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -54,7 +55,7 @@ void addBlock(const LiveTensor& tensor, const Step& step,
   edit.why = why;
   edit.role = tensor.role;
   edit.allocated = again ? prof::TimeWindow{step.startNs, INT64_MAX} : prof::TimeWindow{INT64_MIN, step.startNs};
-  edit.bytes += tensor.bytes;
+  prof::addTo(edit.bytes, tensor.bytes);
   ++edit.count;
 }
 
@@ -199,7 +200,7 @@ std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, s
     if (edit.kind == PeakEditKind::Recompute) {
       const auto row = byName.find(edit.origin);
       const bool timed = row != byName.end() && row->second->count > 0 && row->second->deviceNs > 0;
-      edit.costNsPerStep = timed ? row->second->deviceNs * static_cast<std::int64_t>(edit.count) /
+      edit.costNsPerStep = timed ? prof::productOf(row->second->deviceNs, static_cast<std::int64_t>(edit.count)) /
                                        static_cast<std::int64_t>(row->second->count)
                                  : -1;
     }

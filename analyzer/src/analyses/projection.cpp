@@ -7,6 +7,7 @@
 
 #include "analyses/host_nesting.h"
 #include "analyses/launch_index.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -20,7 +21,7 @@ bool isNamedByUser(const HostSpan& span) {
 void Projection::extend(Instance& instance, const DeviceSpan& span) {
   if (instance.work == 0) instance.firstNs = instance.untilNs = span.startNs;
   // The union grows at its end.
-  instance.busyNs += std::max<std::int64_t>(0, span.endNs - std::max(instance.untilNs, span.startNs));
+  prof::addTo(instance.busyNs, std::max<std::int64_t>(0, span.endNs - std::max(instance.untilNs, span.startNs)));
   instance.untilNs = std::max(instance.untilNs, span.endNs);
   ++instance.work;
 }
@@ -31,7 +32,7 @@ void Projection::join(Instance& into, const Instance& more) {
     return;
   }
   // What the pieces have of the same time counts once.
-  into.busyNs += more.busyNs - std::clamp<std::int64_t>(into.untilNs - more.firstNs, 0, more.busyNs);
+  prof::addTo(into.busyNs, more.busyNs - std::clamp<std::int64_t>(into.untilNs - more.firstNs, 0, more.busyNs));
   into.untilNs = std::max(into.untilNs, more.untilNs);
   into.work += more.work;
 }
@@ -81,9 +82,9 @@ void Projection::close(const Key& key, const Instance& instance) {
   row.maxNs = std::max(row.maxNs, ns);
   ++row.count;
   row.work += instance.work;
-  row.hostNs += endNs - startNs;
-  row.projectedNs += ns;
-  row.busyNs += instance.busyNs;
+  prof::addTo(row.hostNs, endNs - startNs);
+  prof::addTo(row.projectedNs, ns);
+  prof::addTo(row.busyNs, instance.busyNs);
 }
 
 std::vector<ProjectedRange> Projection::take() {

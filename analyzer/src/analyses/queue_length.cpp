@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyses/launch_index.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -26,7 +27,7 @@ QueueLength& rowOf(std::vector<QueueLength>& lengths, prof::QueueId queue, TimeW
   row.queue = queue;
   row.spanNs = whole.endNs - whole.startNs;
   const std::int64_t points = std::clamp<std::int64_t>(row.spanNs, 1, kPoints);
-  for (std::int64_t i = 0; i < points; ++i) row.curve.push_back({whole.startNs + row.spanNs * i / points, 0});
+  for (std::int64_t i = 0; i < points; ++i) row.curve.push_back({whole.startNs + row.spanNs / points * i + row.spanNs % points * i / points, 0});
   return *lengths.insert(at, std::move(row));
 }
 
@@ -34,9 +35,9 @@ QueueLength& rowOf(std::vector<QueueLength>& lengths, prof::QueueId queue, TimeW
 void addStretch(QueueLength& row, TimeWindow stretch, std::uint64_t length) {
   const std::int64_t ns = stretch.endNs - stretch.startNs;
   if (ns <= 0 || length == 0) return;
-  row.waitedNs += ns * static_cast<std::int64_t>(length);
-  row.waitingNs += ns;
-  if (length >= kFullQueue) row.fullNs += ns;
+  prof::addTo(row.waitedNs, prof::productOf(ns, static_cast<std::int64_t>(length)));
+  prof::addTo(row.waitingNs, ns);
+  if (length >= kFullQueue) prof::addTo(row.fullNs, ns);
   if (length > row.most) {
     row.most = length;
     row.mostAtNs = stretch.startNs;

@@ -10,6 +10,7 @@
 
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/collectives.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -28,7 +29,7 @@ class Windows {
     prof::TimeNs until = INT64_MIN;
     for (const prof::TimeWindow& window : windows_) {
       const prof::TimeNs from = std::max(window.startNs, until);
-      sum += std::max<std::int64_t>(0, window.endNs - from);
+      prof::addTo(sum, std::max<std::int64_t>(0, window.endNs - from));
       until = std::max(until, window.endNs);
     }
     return sum;
@@ -58,8 +59,8 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
   for (const CollectiveCall* call : calls) {
     RankRow& row = rows[call->rank];
     ++row.collectives;
-    row.waitNs += waitOf(call);
-    row.transferNs += call->endNs - call->startNs - waitOf(call);
+    prof::addTo(row.waitNs, waitOf(call));
+    prof::addTo(row.transferNs, call->endNs - call->startNs - waitOf(call));
     if (call->inSteps) waits[call->rank].inSteps.add(call->startNs, waitOf(call));
   }
   ++stats.matched;
@@ -80,8 +81,8 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
 double RankStats::waitShare() const {
   std::int64_t wait = 0, transfer = 0;
   for (const RankRow& row : rows) {
-    wait += row.waitNs;
-    transfer += row.transferNs;
+    prof::addTo(wait, row.waitNs);
+    prof::addTo(transfer, row.transferNs);
   }
   return wait + transfer == 0 ? 0 : static_cast<double>(wait) / static_cast<double>(wait + transfer);
 }
@@ -154,7 +155,7 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
       row.computeNs += device.ledger[Cause::Compute];
     }
     most = std::max(most, row.computeNs);
-    sum += row.computeNs;
+    prof::addTo(sum, row.computeNs);
   }
   if (sum > 0)
     stats.imbalance = static_cast<double>(most) * static_cast<double>(stats.rows.size()) / static_cast<double>(sum) - 1;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "analyses/recording_bands.h"
+#include "lacuna/prof/bounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -126,7 +127,7 @@ std::int64_t BandAttribution::of(const RecordedCosts& costs, const LedgerSegment
   const auto length = static_cast<double>(segment.durNs());
   const double taken = costs.ofCores(segment.startNs, segment.endNs);
   const bool takenAtOnce = isBusy(segment.cause) && costs.isCpu(device_);
-  carried_ += costs.ofHost(process_, segment.startNs, segment.endNs) + (takenAtOnce ? 0 : taken);
+  prof::addTo(carried_, costs.ofHost(process_, segment.startNs, segment.endNs) + (takenAtOnce ? 0 : taken));
   double band = 0;
   if (isBusy(segment.cause)) {
     const double own = costs.ofExecutions(device_, segment.startNs, segment.endNs);

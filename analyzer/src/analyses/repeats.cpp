@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lacuna/analyzer/text_match.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -49,7 +50,7 @@ void Repeats::close(std::size_t period, std::size_t at) {
   // What a shorter period explains was counted with it.
   if (streaks_[period - 1] < period * (kManyRepeats - 1) || from < countedUntil_) return;
   std::int64_t busyNs = 0;
-  for (std::size_t i = from; i < at; ++i) busyNs += recent_[i].durNs;
+  for (std::size_t i = from; i < at; ++i) prof::addTo(busyNs, recent_[i].durNs);
   if (busyNs > static_cast<std::int64_t>(at - from) * kTinyNs) return;
   const std::string_view first = store_.text(recent_[from].name);
   if (containsAnyCase(first, "optimizer") || containsAnyCase(first, "sgd") || containsAnyCase(first, "adam")) return;

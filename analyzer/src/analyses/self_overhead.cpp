@@ -11,6 +11,7 @@
 
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/store.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -84,7 +85,7 @@ prof::Status addRecorded(const Store& store, TimeWindow window, std::int64_t ste
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (!inside(window, start[i]) || !holdsThread(only, thread[i])) continue;
           ++byName[name[i]].first;
-          byName[name[i]].second += dur[i];
+          prof::addTo(byName[name[i]].second, dur[i]);
         }
       });
   for (const auto& [name, sum] : byName) {
@@ -169,7 +170,7 @@ prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window,
   }
   if (auto status = addRecorded(store, window, steps, only, out); !status) return status.error();
   addTaken(store, work, steps, scope.taken, out);
-  for (const OverheadPart& part : out.parts) out.nsPerStep += part.nsPerStep;
+  for (const OverheadPart& part : out.parts) prof::addTo(out.nsPerStep, part.nsPerStep);
   std::sort(out.parts.begin(), out.parts.end(), [](const OverheadPart& a, const OverheadPart& b) {
     return a.nsPerStep != b.nsPerStep ? a.nsPerStep > b.nsPerStep : a.kind < b.kind;
   });

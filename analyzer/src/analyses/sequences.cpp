@@ -11,6 +11,7 @@
 #include "analyses/launch_index.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/prof/nvtx_mapper.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -229,8 +230,8 @@ void addRepeated(const Stream& stream, Rows& rows) {
       ++row.count;
       row.runs += joins ? 0 : 1;
       for (std::size_t i = at; i < at + word.length; ++i) {
-        row.deviceNs += stream.items[i].durNs;
-        if (i > at || joins) row.gapNs += stream.items[i].gapNs;
+        prof::addTo(row.deviceNs, stream.items[i].durNs);
+        if (i > at || joins) prof::addTo(row.gapNs, stream.items[i].gapNs);
       }
     });
     for (const std::size_t at : places) std::fill_n(taken.begin() + static_cast<std::ptrdiff_t>(at), word.length, true);
@@ -248,8 +249,8 @@ void addPointwise(const Stream& stream, IsPointwise&& isPointwise, Rows& rows) {
         ++row.count;
         ++row.runs;
         for (std::size_t i = at; i < end; ++i) {
-          row.deviceNs += stream.items[i].durNs;
-          if (i > at) row.gapNs += stream.items[i].gapNs;
+          prof::addTo(row.deviceNs, stream.items[i].durNs);
+          if (i > at) prof::addTo(row.gapNs, stream.items[i].gapNs);
         }
       }
       at = std::max(end, at + 1);
@@ -280,8 +281,8 @@ void merge(std::vector<SequenceRow>& into, std::vector<SequenceRow> more) {
       SequenceRow& sum = rows[row.kernels];
       sum.count += row.count;
       sum.runs += row.runs;
-      sum.deviceNs += row.deviceNs;
-      sum.gapNs += row.gapNs;
+      prof::addTo(sum.deviceNs, row.deviceNs);
+      prof::addTo(sum.gapNs, row.gapNs);
     }
   }
   into = sorted(std::move(rows));

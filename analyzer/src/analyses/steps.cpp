@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "lacuna/analyzer/timeline.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -125,7 +126,7 @@ prof::Result<std::vector<Launch>> busiestQueue(const Store& store, const Topolog
 std::size_t pausePosition(const std::vector<Launch>& work, Period period) {
   std::vector<TimeNs> pause(period.period, 0);
   for (std::size_t i = period.offset + 1; i < work.size(); ++i) {
-    pause[(i - period.offset) % period.period] += std::max<TimeNs>(0, work[i].startNs - work[i - 1].endNs);
+    prof::addTo(pause[(i - period.offset) % period.period], std::max<TimeNs>(0, work[i].startNs - work[i - 1].endNs));
   }
   const auto longest = std::max_element(pause.begin(), pause.end());
   return period.offset + static_cast<std::size_t>(longest - pause.begin());

@@ -42,6 +42,7 @@ class FileSource final : public ByteSource {
   [[nodiscard]] double progress() const override {
     return size_ == 0 ? 1.0 : static_cast<double>(read_) / static_cast<double>(size_);
   }
+  [[nodiscard]] std::uint64_t fileBytes() const override { return size_; }
 
  private:
   int fd_;
@@ -52,11 +53,14 @@ class FileSource final : public ByteSource {
 /// A decompressor over a file: the derived class turns input_ into output.
 class Decompressor : public ByteSource {
  public:
-  explicit Decompressor(std::unique_ptr<FileSource> file) : file_(std::move(file)), input_(kInputBytes) {}
+  Decompressor(std::unique_ptr<FileSource> file, std::uint64_t most)
+      : file_(std::move(file)), most_(most), input_(kInputBytes) {}
 
   std::size_t read(char* to, std::size_t capacity) override {
     std::size_t filled = 0;
     while (filled < capacity && !done_) {
+      if (produced_ + filled > most_) stop("is beyond the budget for a file of this size (--budget text=… raises it)");
+      if (done_) break;
       if (at_ == have_) refill();
       filled += step(to + filled, capacity - filled);
     }
@@ -65,6 +69,7 @@ class Decompressor : public ByteSource {
     return filled;
   }
   [[nodiscard]] double progress() const override { return file_->progress(); }
+  [[nodiscard]] std::uint64_t fileBytes() const override { return file_->fileBytes(); }
   [[nodiscard]] bool isCompressed() const override { return true; }
 
  protected:
@@ -81,6 +86,7 @@ class Decompressor : public ByteSource {
   }
 
   std::unique_ptr<FileSource> file_;
+  std::uint64_t most_;  ///< bytes that it may unpack to
   std::vector<char> input_;
   std::size_t at_ = 0;
   std::size_t have_ = 0;
@@ -92,7 +98,7 @@ class Decompressor : public ByteSource {
 
 class GzipSource final : public Decompressor {
  public:
-  explicit GzipSource(std::unique_ptr<FileSource> file) : Decompressor(std::move(file)) {
+  GzipSource(std::unique_ptr<FileSource> file, std::uint64_t most) : Decompressor(std::move(file), most) {
     inflateInit2(&stream_, 15 + 16);
   }
   ~GzipSource() override { inflateEnd(&stream_); }
@@ -136,8 +142,8 @@ class GzipSource final : public Decompressor {
 
 class ZstdSource final : public Decompressor {
  public:
-  explicit ZstdSource(std::unique_ptr<FileSource> file)
-      : Decompressor(std::move(file)), context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {}
+  ZstdSource(std::unique_ptr<FileSource> file, std::uint64_t most)
+      : Decompressor(std::move(file), most), context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {}
 
  protected:
   std::size_t step(char* to, std::size_t capacity) override {
@@ -178,7 +184,8 @@ prof::Status refuseOtherThanFiles(const std::filesystem::path& path, mode_t mode
 
 }  // namespace
 
-prof::Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::filesystem::path& path) {
+prof::Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::filesystem::path& path,
+                                                            const prof::Budget& budget) {
   const auto cannotOpen = [&] {
     return prof::Error{fmt::format("{}: cannot be opened: {}", path.string(), prof::fileProblem(errno))};
   };
@@ -191,11 +198,12 @@ prof::Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::filesystem
   unsigned char magic[4] = {};
   const ssize_t got = ::pread(fd, magic, sizeof magic, 0);
   auto file = std::make_unique<FileSource>(fd, static_cast<std::uint64_t>(info.st_size));
+  const std::uint64_t most = budget.most(prof::Budget::Item::Text, file->fileBytes());
   if (got >= 2 && magic[0] == 0x1f && magic[1] == 0x8b) {
-    return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(file)));
+    return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(file), most));
   }
   if (got == 4 && magic[0] == 0x28 && magic[1] == 0xb5 && magic[2] == 0x2f && magic[3] == 0xfd) {
-    return std::unique_ptr<ByteSource>(std::make_unique<ZstdSource>(std::move(file)));
+    return std::unique_ptr<ByteSource>(std::make_unique<ZstdSource>(std::move(file), most));
   }
   return std::unique_ptr<ByteSource>(std::move(file));
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "lacuna/prof/budget.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::analyzer {
@@ -15,12 +16,15 @@ namespace lacuna::analyzer {
 /// time.
 class ByteSource {
  public:
-  static prof::Result<std::unique_ptr<ByteSource>> open(const std::filesystem::path& path);
+  static prof::Result<std::unique_ptr<ByteSource>> open(const std::filesystem::path& path,
+                                                        const prof::Budget& budget = prof::Budget::ofProcess());
   virtual ~ByteSource() = default;
 
-  /// Fills up to `capacity` bytes; fewer only at the end. A compressed file that ends early or is damaged reads as far
-  /// as it goes, and problem() says so.
+  /// Fills up to `capacity` bytes; fewer only at the end. A compressed file that ends early, is damaged or unpacks to
+  /// more than the budget allows reads as far as it goes, and problem() says so.
   virtual std::size_t read(char* to, std::size_t capacity) = 0;
+  /// Of the file, as it lies on the disk.
+  [[nodiscard]] virtual std::uint64_t fileBytes() const = 0;
   /// The share of the file that has been read, 0 … 1.
   [[nodiscard]] virtual double progress() const = 0;
   [[nodiscard]] virtual bool isCompressed() const { return false; }

@@ -220,7 +220,7 @@ prof::Status ChromeImport::run() {
 }  // namespace
 
 StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, const WindowSizes& sizes) {
-  auto source = ByteSource::open(path);
+  auto source = ByteSource::open(path, options.budget);
   if (!source) return source.error();
   EventWindows windows(std::move(*source), sizes);
   if (const auto status = windows.findList(); !status) {

@@ -17,6 +17,9 @@
 namespace lacuna::analyzer {
 namespace {
 
+/// Ways on from a node that are found quicker without a table.
+constexpr std::size_t kFewEdges = 16;
+
 using json::integerOf;
 using json::isString;
 using json::numberOf;
@@ -728,9 +731,15 @@ ChromeRows::Edge& ChromeRows::edgeFor(std::uint32_t number, char mode, std::stri
   Node& node = nodes_[number];
   const auto matches = [&](const Edge& edge) { return edge.mode == mode && isSame(edge.key, key); };
   if (node.last < node.edges.size() && matches(node.edges[node.last])) return node.edges[node.last];
-  const auto at = std::find_if(node.edges.begin(), node.edges.end(), matches);
+  const auto few = node.edges.begin() + static_cast<std::ptrdiff_t>(std::min(node.edges.size(), kFewEdges));
+  const auto at = std::find_if(node.edges.begin(), few, matches);
   node.last = static_cast<std::uint32_t>(at - node.edges.begin());
-  if (at != node.edges.end()) return *at;
+  if (at != few) return *at;
+  if (node.edges.size() >= kFewEdges) {
+    const auto [other, isNew] = node.many.try_emplace(mode + std::string(key), node.edges.size());
+    node.last = other->second;
+    if (!isNew) return node.edges[node.last];
+  }
   Edge edge;
   edge.mode = mode;
   edge.key = key;
@@ -751,10 +760,9 @@ std::uint32_t ChromeRows::step(std::uint32_t number, char mode, std::string_view
   if (child != 0) return child;
   const auto made = child = static_cast<std::uint32_t>(nodes_.size());
   Node node;
-  node.lines = nodes_[number].lines;
-  if (!node.lines.empty()) node.lines += '\n';
-  node.lines += repeated ? kShapeRepeated : mode;
-  node.lines += soundLine(repeated ? kShapeRepeated : mode, key);
+  node.parent = number;
+  node.line = repeated ? kShapeRepeated : mode;
+  node.line += soundLine(repeated ? kShapeRepeated : mode, key);
   nodes_.push_back(std::move(node));
   return made;
 }
@@ -784,10 +792,22 @@ prof::ArgSetId ChromeRows::keepEndArgs(const RawEvent& event) {
   return event.args.empty() ? prof::ArgSetId() : setOf(node);
 }
 
+/// The lines from where a set begins to this node, one argument each.
+std::string ChromeRows::linesTo(std::uint32_t node) const {
+  std::vector<const std::string*> lines;
+  for (; !nodes_[node].line.empty(); node = nodes_[node].parent) lines.push_back(&nodes_[node].line);
+  std::string out;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (!out.empty()) out += '\n';
+    out += **line;
+  }
+  return out;
+}
+
 /// A new set of the shape that ends at this node.
 prof::ArgSetId ChromeRows::setOf(std::uint32_t node) {
   Node& shape = nodes_[node];
-  if (!shape.text) shape.text = strings.intern(shape.lines);
+  if (!shape.text) shape.text = strings.intern(linesTo(node));
   const prof::ArgSetId id(static_cast<std::uint32_t>(sets.id.size()) + 1);
   sets.push({id, shape.text});
   return id;

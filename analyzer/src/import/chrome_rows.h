@@ -101,8 +101,10 @@ class ChromeRows {
   struct Node {
     std::uint32_t last = 0;
     std::vector<Edge> edges;
-    std::string lines;
-    prof::StringId text;
+    std::unordered_map<std::string, std::uint32_t> many;  ///< edges by mode and key, where they are many
+    std::uint32_t parent = 0;
+    std::string line;     ///< how a set of arguments goes on from the parent's; empty where it begins
+    prof::StringId text;  ///< all lines, once a set has ended here
   };
   struct Extra {
     std::string_view key, value;
@@ -152,6 +154,7 @@ class ChromeRows {
   prof::StringId jsonId(std::string_view token);
   prof::ArgSetId keepArgs(ArgTable table, const RawEvent& event);
   prof::ArgSetId keepEndArgs(const RawEvent& event);
+  [[nodiscard]] std::string linesTo(std::uint32_t node) const;
   prof::ArgSetId setOf(std::uint32_t node);
   bool repeats(ArgRule rule, std::string_view token);
   void store(std::uint32_t stream, std::string_view token);

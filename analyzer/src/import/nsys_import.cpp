@@ -420,7 +420,7 @@ prof::Status NsysImport::run() {
 }
 
 StoreResult importNsys(const std::filesystem::path& path, const OpenOptions& options) {
-  const auto file = SqliteFile::open(path);
+  const auto file = SqliteFile::open(path, options.budget);
   if (!file) return file.error();
   StoreBuilder builder;
   builder.setPath(path);

@@ -9,10 +9,10 @@
 
 namespace lacuna::analyzer {
 
-prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::path& path, const OpenOptions& options) {
-  const auto kind = sniff(path);
-  if (!kind) return kind.error();
-  switch (*kind) {
+namespace {
+
+StoreResult openKind(SourceKind kind, const std::filesystem::path& path, const OpenOptions& options) {
+  switch (kind) {
     case SourceKind::Json:
       return importChrome(path, options);
     case SourceKind::Sqlite:
@@ -22,7 +22,7 @@ prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::pa
     case SourceKind::Pickle:
       return importSnapshot(path, options);
     case SourceKind::Lcn: {
-      auto reader = prof::Reader::open(path);
+      auto reader = prof::Reader::open(path, {.budget = options.budget});
       if (!reader) return reader.error();
       return std::make_shared<const Store>(std::make_shared<LcnBackend>(std::move(*reader)));
     }
@@ -34,6 +34,26 @@ prof::Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::pa
                       "of Nsight Systems and Perfetto traces and memory snapshots of PyTorch (also gz and zstd)",
                       path.string())};
   }
+}
+
+/// Analyses and views take memory by the row, whatever it was read from.
+prof::Status allowRows(const Store& store, const std::filesystem::path& path, const prof::Budget& budget) {
+  std::uint64_t rows = 0;
+  for (std::size_t table = 0; table < prof::allTables().size(); ++table) rows += store.rows(table);
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? prof::Status() : budget.allow(prof::Budget::Item::Rows, rows, path, bytes);
+}
+
+}  // namespace
+
+StoreResult Store::open(const std::filesystem::path& path, const OpenOptions& options) {
+  const auto kind = sniff(path);
+  if (!kind) return kind.error();
+  auto store = openKind(*kind, path, options);
+  if (!store) return store;
+  if (auto status = allowRows(**store, path, options.budget); !status) return status.error();
+  return store;
 }
 
 }  // namespace lacuna::analyzer

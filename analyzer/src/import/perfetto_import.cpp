@@ -504,7 +504,7 @@ std::string withoutPackets(const PacketReader& packets, const std::string& sourc
 }  // namespace
 
 StoreResult importPerfetto(const std::filesystem::path& path, const OpenOptions& options) {
-  const auto source = ByteSource::open(path);
+  const auto source = ByteSource::open(path, options.budget);
   if (!source) return source.error();
   StoreBuilder builder;
   builder.setPath(path);

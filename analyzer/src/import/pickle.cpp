@@ -14,7 +14,10 @@ namespace {
 
 constexpr std::uint64_t kMaxPickleBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxTextBytes = 64 << 20;
-constexpr std::size_t kMaxValues = 400'000'000;
+/// Refs number values.
+constexpr std::uint64_t kMaxValues = UINT32_MAX;
+/// Dictionaries of more keys are indexed: a file may ask for one of them again and again.
+constexpr std::size_t kFewKeys = 32;
 
 /// The opcodes that would run code or fetch objects, and others that a plain pickle has no use for.
 std::string_view refusedName(unsigned char opcode) {
@@ -57,12 +60,13 @@ std::string_view refusedName(unsigned char opcode) {
 /// The machine that runs a pickle's opcodes on plain values.
 class PickleReader {
  public:
-  PickleReader(ByteSource& source, const std::function<bool()>& goOn) : source_(source), goOn_(goOn) {}
+  PickleReader(ByteSource& source, std::uint64_t mostValues, const std::function<bool()>& goOn)
+      : source_(source), most_(std::min(mostValues, kMaxValues)), goOn_(goOn) {}
 
   prof::Result<Pickle> read() {
-    // One None and two truth values serve all.
+    // One None, two truth values and one empty tuple serve all.
     for (const auto& value : {Pickle::Value{Pickle::Type::None, 0}, Pickle::Value{Pickle::Type::Bool, 0},
-                              Pickle::Value{Pickle::Type::Bool, 1}}) {
+                              Pickle::Value{Pickle::Type::Bool, 1}, Pickle::Value{Pickle::Type::List, Pickle::kNoItems}}) {
       out_.values_.push_back(value);
     }
     while (!done_ && problem_.empty()) {
@@ -70,7 +74,10 @@ class PickleReader {
       unsigned char opcode = 0;
       if (!byte(opcode)) break;
       step(opcode);
-      if (out_.values_.size() > kMaxValues) stop("holds more values than lacuna reads");
+      if (out_.values_.size() + stack_.size() + marks_.size() + references_ > most_) {
+        stop(fmt::format("holds more than {} values, the budget for a file of this size; --budget values=… raises it",
+                         most_));
+      }
       if (offset_ > kMaxPickleBytes) stop("is larger than 4 GiB, which lacuna does not read");
       if ((++steps_ & 0xfffff) == 0 && goOn_ && !goOn_()) stop("was cancelled");
     }
@@ -131,6 +138,8 @@ class PickleReader {
     return static_cast<Ref>(out_.values_.size() - 1);
   }
   Ref addItems(Type type, std::vector<Ref> items) {
+    if (items.empty()) return add(type, Pickle::kNoItems);
+    references_ += items.size();
     out_.items_.push_back(std::move(items));
     return add(type, out_.items_.size() - 1);
   }
@@ -153,10 +162,17 @@ class PickleReader {
   std::vector<Ref>* container(Type type) {
     const bool isThere = !stack_.empty() && out_.values_[stack_.back()].type == type;
     if (!isThere) return stop("adds to what is no container"), nullptr;
-    return &out_.items_[out_.values_[stack_.back()].bits];
+    std::uint64_t& place = out_.values_[stack_.back()].bits;
+    if (place == Pickle::kNoItems) {
+      place = out_.items_.size();
+      out_.items_.emplace_back();
+    }
+    return &out_.items_[place];
   }
   void extend(Type type, const std::vector<Ref>& items) {
     if (type == Type::Dict && items.size() % 2 != 0) return stop("has a key without a value");
+    if (items.empty() || (!stack_.empty() && stack_.back() == kEmptyTuple)) return;
+    references_ += items.size();
     if (auto* to = container(type)) to->insert(to->end(), items.begin(), items.end());
   }
   void tuple(std::size_t size) {
@@ -254,9 +270,10 @@ class PickleReader {
       case '2':
         if (stack_.empty()) return stop("copies a value that is not there");
         return push(stack_.back());
+      case ')':
+        return push(kEmptyTuple);
       case ']':
       case 0x8f:
-      case ')':
         return push(addItems(Type::List, {}));
       case '}':
         return push(addItems(Type::Dict, {}));
@@ -306,7 +323,11 @@ class PickleReader {
                       : fmt::format("has the opcode {}; lacuna executes nothing, so it is refused", name));
   }
 
+  static constexpr Ref kEmptyTuple = 3;
+
   ByteSource& source_;
+  std::uint64_t most_;
+  std::uint64_t references_ = 0;  ///< items of containers
   const std::function<bool()>& goOn_;
   Pickle out_;
   std::vector<char> buffer_ = std::vector<char>(1 << 18);
@@ -319,8 +340,8 @@ class PickleReader {
   bool done_ = false;
 };
 
-prof::Result<Pickle> Pickle::read(ByteSource& source, const std::function<bool()>& goOn) {
-  return PickleReader(source, goOn).read();
+prof::Result<Pickle> Pickle::read(ByteSource& source, std::uint64_t mostValues, const std::function<bool()>& goOn) {
+  return PickleReader(source, mostValues, goOn).read();
 }
 
 std::int64_t Pickle::integer(Ref value) const {
@@ -346,15 +367,30 @@ std::string_view Pickle::text(Ref value) const {
   return isText ? texts_.text(prof::StringId(static_cast<std::uint32_t>(values_[value].bits))) : std::string_view();
 }
 
+std::uint32_t Pickle::textNumber(Ref value) const {
+  const bool isText = type(value) == Type::Text || type(value) == Type::Bytes;
+  return isText ? static_cast<std::uint32_t>(values_[value].bits) : 0;
+}
+
 const std::vector<Pickle::Ref>& Pickle::items(Ref value) const {
   static const std::vector<Ref> kNone;
-  return type(value) == Type::List || type(value) == Type::Dict ? items_[values_[value].bits] : kNone;
+  const bool isContainer = type(value) == Type::List || type(value) == Type::Dict;
+  return isContainer && values_[value].bits != kNoItems ? items_[values_[value].bits] : kNone;
 }
 
 std::optional<Pickle::Ref> Pickle::find(Ref dictionary, std::string_view key) const {
   if (type(dictionary) != Type::Dict) return std::nullopt;
   const prof::StringId id = texts_.find(key);
   const auto& pairs = items(dictionary);
+  if (pairs.size() > 2 * kFewKeys) {
+    const auto [at, isNew] = indexes_.try_emplace(values_[dictionary].bits);
+    for (std::size_t i = 0; isNew && i + 2 <= pairs.size(); i += 2) {
+      const Value& name = values_[pairs[i]];
+      if (name.type == Type::Text) at->second[name.bits] = pairs[i + 1];
+    }
+    const auto found = at->second.find(id.value);
+    return found == at->second.end() ? std::nullopt : std::optional(found->second);
+  }
   for (std::size_t i = pairs.size(); i >= 2; i -= 2) {
     const Value& name = values_[pairs[i - 2]];
     if (name.type == Type::Text && name.bits == id.value) return pairs[i - 1];

@@ -21,6 +21,10 @@ using Ref = Pickle::Ref;
 
 /// More than any device has, and little enough that sums fit.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+/// Of texts that are made part of others: a file may repeat one of megabytes in every one.
+constexpr std::size_t kLongestLabel = 1024;
+/// Actions that are named in warnings, one each.
+constexpr std::size_t kNamedActions = 20;
 
 /// Turns the history and the state of PyTorch's caching allocator into allocations with stacks.
 class SnapshotImport {
@@ -62,6 +66,8 @@ class SnapshotImport {
   void readSegments(Ref segments);
   void readSettings(Ref root);
   FrameId stackOf(Ref frames, StringId& innermost);
+  StringId name(Ref dictionary, std::string_view key);
+  StringId labelOf(const StackFrame& frame);
   void environment(std::string_view key, std::string_view value) {
     builder_.append(Environment{{}, builder_.intern(key), builder_.intern(value)});
   }
@@ -74,7 +80,7 @@ class SnapshotImport {
   bool hasTimes_ = true;
   std::uint64_t sequence_ = 0;
   std::uint32_t sets_ = 0;
-  std::map<std::string, std::uint64_t> unknownActions_;
+  std::map<std::string_view, std::uint64_t> unknownActions_;
   std::uint64_t unusable_ = 0;
   std::string firstUnusable_;
   std::map<std::uint32_t, std::vector<Event>> events_;
@@ -84,8 +90,28 @@ class SnapshotImport {
     StringId innermost;
   };
   std::unordered_map<Ref, Stack> stacks_;
+  std::unordered_map<std::uint32_t, StringId> names_;  ///< by the number of the pickle's text
   std::map<std::tuple<FrameId, StringId, StringId, std::uint32_t>, FrameId> frames_;
 };
+
+/// A text of the pickle among those of the trace. However often it is referred to, it is read once.
+StringId SnapshotImport::name(Ref dictionary, std::string_view key) {
+  const auto found = pickle_.find(dictionary, key);
+  if (!found) return {};
+  const auto [at, isNew] = names_.try_emplace(pickle_.textNumber(*found));
+  if (isNew) at->second = builder_.intern(pickle_.text(*found));
+  return at->second;
+}
+
+/// "function (file.py:12)" of a frame of Python's; none of others, and of those whose name is too long for a label.
+StringId SnapshotImport::labelOf(const StackFrame& frame) {
+  const std::string_view file = builder_.text(frame.file);
+  const std::string_view function = builder_.text(frame.function);
+  if (!file.ends_with(".py") || function.size() > kLongestLabel) return {};
+  const std::string_view base = file.substr(file.rfind('/') == std::string_view::npos ? 0 : file.rfind('/') + 1);
+  return base.size() > kLongestLabel ? StringId()
+                                     : builder_.intern(fmt::format("{} ({}:{})", function, base, frame.line));
+}
 
 /// Frames come innermost first.
 FrameId SnapshotImport::stackOf(Ref frames, StringId& innermost) {
@@ -97,8 +123,8 @@ FrameId SnapshotImport::stackOf(Ref frames, StringId& innermost) {
     for (std::size_t i = list.size(); i-- > 0;) {
       StackFrame frame;
       frame.parent = parent;
-      frame.function = builder_.intern(word(list[i], "name"));
-      frame.file = builder_.intern(word(list[i], "filename"));
+      frame.function = name(list[i], "name");
+      frame.file = name(list[i], "filename");
       frame.line = static_cast<std::uint32_t>(number(list[i], "line"));
       const auto [known, isNewFrame] =
           frames_.try_emplace({frame.parent, frame.function, frame.file, frame.line}, FrameId());
@@ -108,11 +134,7 @@ FrameId SnapshotImport::stackOf(Ref frames, StringId& innermost) {
       }
       parent = known->second;
       leaf = frame.function;
-      const std::string_view file = builder_.text(frame.file);
-      if (file.ends_with(".py")) {
-        const std::string_view base = file.substr(file.rfind('/') == std::string_view::npos ? 0 : file.rfind('/') + 1);
-        python = builder_.intern(fmt::format("{} ({}:{})", builder_.text(frame.function), base, frame.line));
-      }
+      if (const StringId label = labelOf(frame)) python = label;
     }
     at->second = {parent, python ? python : leaf};
   }
@@ -241,7 +263,7 @@ void SnapshotImport::addEvent(std::uint32_t device, const Event& event) {
     builder_.append(mark);
     return;
   }
-  ++unknownActions_[std::string(event.action)];
+  ++unknownActions_[event.action];
 }
 
 /// The state at the end: what the history does not explain was there before it began.
@@ -307,6 +329,7 @@ void SnapshotImport::readSettings(Ref root) {
   const auto& pairs = pickle_.items(*settings);
   for (std::size_t i = 0; i + 1 < pairs.size() && i < 200; i += 2) {
     const Ref value = pairs[i + 1];
+    if (pickle_.text(pairs[i]).size() > kLongestLabel || pickle_.text(value).size() > kLongestLabel) continue;
     std::string text(pickle_.text(value));
     if (pickle_.type(value) == Pickle::Type::Bool) text = pickle_.integer(value) != 0 ? "true" : "false";
     if (pickle_.type(value) == Pickle::Type::Integer) text = std::to_string(pickle_.integer(value));
@@ -353,8 +376,14 @@ Status SnapshotImport::run() {
         fmt::format("{} events have a size or a time that none can have and were left out, the first: {}", unusable_,
                     firstUnusable_));
   }
+  std::size_t named = 0;
   for (const auto& [action, count] : unknownActions_) {
-    builder_.addWarning(fmt::format("{} events with the unknown action \"{}\" were left out", count, action));
+    if (++named > kNamedActions) break;
+    builder_.addWarning(fmt::format("{} events with the unknown action \"{}\" were left out", count,
+                                    action.substr(0, kLongestLabel)));
+  }
+  if (unknownActions_.size() > kNamedActions) {
+    builder_.addWarning(fmt::format("so were events with {} other actions", unknownActions_.size() - kNamedActions));
   }
   spanPlaces(builder_);
   auto& processes = builder_.columns<Process>();
@@ -366,10 +395,10 @@ Status SnapshotImport::run() {
 }  // namespace
 
 StoreResult importSnapshot(const std::filesystem::path& path, const OpenOptions& options) {
-  const auto source = ByteSource::open(path);
+  const auto source = ByteSource::open(path, options.budget);
   if (!source) return source.error();
   const auto goOn = [&] { return !options.progress || options.progress((*source)->progress() * 0.8); };
-  const auto pickle = Pickle::read(**source, goOn);
+  const auto pickle = Pickle::read(**source, options.budget.most(Budget::Item::Values, (*source)->fileBytes()), goOn);
   if (!pickle) return Error{fmt::format("{}: {}", path.string(), pickle.error().message)};
   StoreBuilder builder;
   builder.setPath(path);

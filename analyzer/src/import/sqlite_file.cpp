@@ -113,8 +113,8 @@ class NamelessFile {
   std::size_t bytes_ = 0;
 };
 
-prof::Result<NamelessFile> unpack(const std::filesystem::path& path) {
-  auto source = ByteSource::open(path);
+prof::Result<NamelessFile> unpack(const std::filesystem::path& path, const prof::Budget& budget) {
+  auto source = ByteSource::open(path, budget);
   if (!source) return source.error();
   auto file = NamelessFile::create();
   if (!file) return prof::Error{fmt::format("{}: {}", path.string(), file.error().message)};
@@ -224,8 +224,8 @@ std::optional<std::int64_t> damagedPage(sqlite3* db) {
 /// A database that was compressed, as it lies in memory that its file backs.
 class SqliteFile::Unpacked {
  public:
-  static prof::Result<std::unique_ptr<Unpacked>> from(const std::filesystem::path& path) {
-    auto file = unpack(path);
+  static prof::Result<std::unique_ptr<Unpacked>> from(const std::filesystem::path& path, const prof::Budget& budget) {
+    auto file = unpack(path, budget);
     if (!file) return file.error();
     const std::size_t bytes = file->bytes();
     if (bytes == 0) return prof::Error{fmt::format("{}: is empty", path.string())};
@@ -266,10 +266,11 @@ class SqliteFile::Unpacked {
   std::span<unsigned char> bytes_;
 };
 
-prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path) {
+prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path,
+                                                             const prof::Budget& budget) {
   std::unique_ptr<SqliteFile> file(new SqliteFile);
   if (!isPlain(path)) {
-    auto unpacked = Unpacked::from(path);
+    auto unpacked = Unpacked::from(path, budget);
     if (!unpacked) return unpacked.error();
     file->unpacked_ = std::move(*unpacked);
   }

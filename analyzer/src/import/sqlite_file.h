@@ -23,7 +23,8 @@ namespace lacuna::analyzer {
 /// A compressed one is unpacked into a temporary file without a name first. One thread at a time.
 class SqliteFile {
  public:
-  static prof::Result<std::unique_ptr<SqliteFile>> open(const std::filesystem::path& path);
+  static prof::Result<std::unique_ptr<SqliteFile>> open(const std::filesystem::path& path,
+                                                       const prof::Budget& budget = prof::Budget::ofProcess());
   ~SqliteFile();
   SqliteFile(const SqliteFile&) = delete;
   SqliteFile& operator=(const SqliteFile&) = delete;

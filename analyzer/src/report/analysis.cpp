@@ -25,6 +25,7 @@
 #include "report/host_before_steps.h"
 #include "report/without_devices.h"
 #include "store/watched_store.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -154,16 +155,16 @@ class Collector {
     const TimeNs begin = std::clamp(steps.front().startNs, from, to), end = std::clamp(steps.back().endNs, from, to);
     std::int64_t inSteps = 0;
     for (std::size_t at = countBy(steps, &Step::endNs, begin); at < steps.size() && steps[at].startNs < end; ++at)
-      inSteps += std::min(steps[at].endNs, end) - std::max(steps[at].startNs, begin);
-    places.beforeNs += begin - from;
-    places.inStepsNs += inSteps;
-    places.betweenNs += end - begin - inSteps;
-    places.behindNs += to - end;
+      prof::addTo(inSteps, std::min(steps[at].endNs, end) - std::max(steps[at].startNs, begin));
+    prof::addTo(places.beforeNs, begin - from);
+    prof::addTo(places.inStepsNs, inSteps);
+    prof::addTo(places.betweenNs, end - begin - inSteps);
+    prof::addTo(places.behindNs, to - end);
   }
   void addCall(const LedgerSegment& segment, std::int64_t durNs) {
     if (segment.cause != Cause::DriverCall && segment.cause != Cause::Synchronisation) return;
     auto& call = calls_[{segment.cause, segment.name}];
-    call.first += durNs;
+    prof::addTo(call.first, durNs);
     ++call.second;
   }
   void addBetweenSteps(const LedgerSegment& segment) {
@@ -171,7 +172,7 @@ class Collector {
     std::size_t at = std::max<std::size_t>(1, countBy(steps, &Step::endNs, segment.startNs));
     for (; at < steps.size() && steps[at - 1].endNs < segment.endNs; ++at) {
       const TimeNs dur = std::min(steps[at].startNs, segment.endNs) - std::max(steps[at - 1].endNs, segment.startNs);
-      analysis_.loaderWaitsBefore[at] += std::max<TimeNs>(0, dur);
+      prof::addTo(analysis_.loaderWaitsBefore[at], std::max<TimeNs>(0, dur));
     }
   }
   void keepLongest(const DeviceSegment& segment) {
@@ -226,16 +227,16 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
   const auto wanted = [&] { return course.at(0); };
   const auto addOperator = [](OperatorRow& a, const OperatorRow& b) {
     a.count += b.count;
-    a.totalNs += b.totalNs;
-    a.selfNs += b.selfNs;
-    a.deviceNs += b.deviceNs;
-    a.stepSelfNs += b.stepSelfNs;
-    a.stepDeviceNs += b.stepDeviceNs;
-    a.memBytes += b.memBytes;
-    a.selfMemBytes += b.selfMemBytes;
-    a.recordingNs += b.recordingNs;
-    a.selfRecordingNs += b.selfRecordingNs;
-    a.deviceRecordingNs += b.deviceRecordingNs;
+    prof::addTo(a.totalNs, b.totalNs);
+    prof::addTo(a.selfNs, b.selfNs);
+    prof::addTo(a.deviceNs, b.deviceNs);
+    prof::addTo(a.stepSelfNs, b.stepSelfNs);
+    prof::addTo(a.stepDeviceNs, b.stepDeviceNs);
+    prof::addTo(a.memBytes, b.memBytes);
+    prof::addTo(a.selfMemBytes, b.selfMemBytes);
+    prof::addTo(a.recordingNs, b.recordingNs);
+    prof::addTo(a.selfRecordingNs, b.selfRecordingNs);
+    prof::addTo(a.deviceRecordingNs, b.deviceRecordingNs);
   };
   const ShareCurve& taken = analysis.scope.taken;
   mergeByName(analysis.operators, operatorTable(store, timeline, index, window, GroupBy::Name, steps, taken),
@@ -247,32 +248,32 @@ void mergeTables(Analysis& analysis, const Timeline& timeline, TimeWindow chunk,
   mergeByName(analysis.calls, callTable(store, timeline, index, window, &costs, steps),
               [](CallRow& a, const CallRow& b) {
                 a.count += b.count;
-                a.totalNs += b.totalNs;
+                prof::addTo(a.totalNs, b.totalNs);
                 a.stepCount += b.stepCount;
-                a.stepNs += b.stepNs;
-                a.recordingNs += b.recordingNs;
+                prof::addTo(a.stepNs, b.stepNs);
+                prof::addTo(a.recordingNs, b.recordingNs);
                 a.copies += b.copies;
                 a.stepLargeCount += b.stepLargeCount;
-                a.stepLargeNs += b.stepLargeNs;
+                prof::addTo(a.stepLargeNs, b.stepLargeNs);
                 if (a.caller.empty()) a.caller = b.caller;
               });
   if (!wanted()) return;
   const CommunicationStats comm = communicationStats(store, timeline, window, &costs);
-  analysis.communication.totalNs += comm.totalNs;
-  analysis.communication.exposedNs += comm.exposedNs;
-  analysis.communication.recordingNs += comm.recordingNs;
+  prof::addTo(analysis.communication.totalNs, comm.totalNs);
+  prof::addTo(analysis.communication.exposedNs, comm.exposedNs);
+  prof::addTo(analysis.communication.recordingNs, comm.recordingNs);
   mergeByName(analysis.communication.collectives, comm.collectives, [](CollectiveRow& a, const CollectiveRow& b) {
     a.count += b.count;
-    a.totalNs += b.totalNs;
-    a.exposedNs += b.exposedNs;
-    a.recordingNs += b.recordingNs;
+    prof::addTo(a.totalNs, b.totalNs);
+    prof::addTo(a.exposedNs, b.exposedNs);
+    prof::addTo(a.recordingNs, b.recordingNs);
     a.calls += b.calls;
-    a.bytes += b.bytes;
-    a.bytesNs += b.bytesNs;
-    a.algorithmBytes += b.algorithmBytes;
-    a.algorithmNs += b.algorithmNs;
-    a.busBytes += b.busBytes;
-    a.busNs += b.busNs;
+    prof::addTo(a.bytes, b.bytes);
+    prof::addTo(a.bytesNs, b.bytesNs);
+    prof::addTo(a.algorithmBytes, b.algorithmBytes);
+    prof::addTo(a.algorithmNs, b.algorithmNs);
+    prof::addTo(a.busBytes, b.busBytes);
+    prof::addTo(a.busNs, b.busNs);
     if (a.ranks == 0) a.ranks = b.ranks;
   });
   if (!wanted()) return;
@@ -605,7 +606,7 @@ void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
   for (auto part : {&StepPath::computeNs, &StepPath::communicationNs, &StepPath::copyNs, &StepPath::hostNs,
                     &StepPath::launchNs, &StepPath::loaderNs}) {
     std::int64_t sum = 0;
-    for (const StepPath& path : paths) sum += path.*part;
+    for (const StepPath& path : paths) prof::addTo(sum, path.*part);
     analysis.criticalPath.*part = paths.empty() ? 0 : sum / static_cast<std::int64_t>(paths.size());
   }
 }

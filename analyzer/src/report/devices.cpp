@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "report/devices.h"
+#include "lacuna/prof/bounds.h"
 
 #include <fmt/format.h>
 
@@ -58,7 +59,7 @@ class Summer {
         });
   }
   static void addTo(Total& work, std::int64_t ns) {
-    work.ns += ns;
+    prof::addTo(work.ns, ns);
     ++work.count;
   }
 
@@ -85,10 +86,10 @@ DeviceAccount describe(const Store& store, const prof::Device& device) {
 void addQueue(DeviceAccount& account, QueueId id, std::string name, const QueueSums& sums) {
   account.window.startNs = std::min(account.window.startNs, sums.startNs);
   account.window.endNs = std::max(account.window.endNs, sums.endNs);
-  account.kernelNs += sums.kernel.ns;
-  account.memcpyNs += sums.copy.ns;
-  account.memsetNs += sums.set.ns;
-  account.commNs += sums.comm.ns;
+  prof::addTo(account.kernelNs, sums.kernel.ns);
+  prof::addTo(account.memcpyNs, sums.copy.ns);
+  prof::addTo(account.memsetNs, sums.set.ns);
+  prof::addTo(account.commNs, sums.comm.ns);
   account.kernels += sums.kernel.count;
   account.queues.push_back({id, std::move(name), {}, {}});
 }

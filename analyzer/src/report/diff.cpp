@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/diff.h"
+#include "lacuna/prof/bounds.h"
 
 #include <fmt/format.h>
 
@@ -35,7 +36,7 @@ double stepError(const Analysis& analysis) {
     const std::size_t from = b * steady.size() / blocks;
     const std::size_t to = (b + 1) * steady.size() / blocks;
     std::int64_t sum = 0;
-    for (std::size_t i = from; i < to; ++i) sum += steady[i].durNs();
+    for (std::size_t i = from; i < to; ++i) prof::addTo(sum, steady[i].durNs());
     means.push_back(sum / static_cast<std::int64_t>(to - from));
   }
   return spread(means) / std::sqrt(static_cast<double>(blocks));

@@ -15,6 +15,7 @@
 #include "report/text_details.h"
 #include "rules/rule.h"
 #include "store/kernel_name.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -233,8 +234,8 @@ void Page::steps() {
     const std::size_t end = std::min(all.size(), (c + 1) * group);
     for (std::size_t i = c * group; i < end; ++i) {
       ledger += analysis_.stepLedgers[first + i];
-      dur += all[i].durNs();
-      recording += analysis_.stepBandNs(first + i);
+      prof::addTo(dur, all[i].durNs());
+      prof::addTo(recording, analysis_.stepBandNs(first + i));
     }
     const auto count = static_cast<std::int64_t>(end - c * group);
     const double height =
@@ -321,7 +322,7 @@ void Page::kernels() {
   if (analysis_.kernels.empty()) return;
   heading("Kernels");
   std::int64_t total = 1;
-  for (const KernelRow& row : analysis_.kernels) total += row.totalNs;
+  for (const KernelRow& row : analysis_.kernels) prof::addTo(total, row.totalNs);
   out_ +=
       "<div "
       "class=\"scroll\"><table><tr><th>kernel</th><th>count</th><th>total</th><th>±</th><th>share</th><th>mean</th></"

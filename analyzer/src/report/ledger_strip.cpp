@@ -9,6 +9,7 @@
 #include "analyses/chunks.h"
 #include "report/course.h"
 #include "store/watched_store.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -77,7 +78,7 @@ class StripBuilder {
     for (std::size_t i = 0; i < kCauseCount; ++i) {
       if (bucket_.ns[i] == 0) continue;
       lanes_[i].add(at, bucket_.ns[i], {});
-      at += bucket_.ns[i];
+      prof::addTo(at, bucket_.ns[i]);
     }
     bucket_ = {};
   }

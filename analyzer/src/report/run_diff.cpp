@@ -13,6 +13,7 @@
 
 #include "analyses/chunks.h"
 #include "analyses/launch_index.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -84,8 +85,8 @@ class TreeBuilder {
       const std::size_t step = indexAt(launch->startNs);
       if (step == kNone) continue;
       Times& times = timesOf(pathAt(*launch));
-      times.byStep[step] += span.endNs - span.startNs;
-      times.deviceNs += span.endNs - span.startNs;
+      prof::addTo(times.byStep[step], span.endNs - span.startNs);
+      prof::addTo(times.deviceNs, span.endNs - span.startNs);
     }
   }
 
@@ -95,7 +96,7 @@ class TreeBuilder {
       PathTimes& sum = tree[paths_[path].empty() ? "(outside of operators)" : paths_[path]];
       sum.byStep.resize(steps_.size());
       for (std::size_t i = 0; i < steps_.size(); ++i) sum.byStep[i] += times.byStep[i];
-      sum.deviceNs += times.deviceNs;
+      prof::addTo(sum.deviceNs, times.deviceNs);
     }
     return tree;
   }
@@ -170,7 +171,7 @@ class TreeBuilder {
     auto step = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& s) { return s.endNs <= startNs; });
     for (; step != steps_.end() && step->startNs < endNs; ++step) {
       const TimeNs ns = std::min(endNs, step->endNs) - std::max(startNs, step->startNs);
-      timesOf(path).byStep[static_cast<std::size_t>(step - steps_.begin())] += sign * ns;
+      prof::addTo(timesOf(path).byStep[static_cast<std::size_t>(step - steps_.begin())], sign * ns);
     }
   }
   /// The innermost range around a launch.

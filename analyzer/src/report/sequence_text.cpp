@@ -8,6 +8,7 @@
 
 #include "report/text_details.h"
 #include "rules/rule.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -23,8 +24,8 @@ SequenceRow sumOf(const std::vector<SequenceRow>& rows) {
   for (const SequenceRow& row : rows) {
     sum.count += row.count;
     sum.runs += row.launches();
-    sum.deviceNs += row.deviceNs;
-    sum.gapNs += row.gapNs;
+    prof::addTo(sum.deviceNs, row.deviceNs);
+    prof::addTo(sum.gapNs, row.gapNs);
   }
   return sum;
 }
@@ -57,7 +58,7 @@ std::string sequenceText(const Store& store, const SequenceRow& row) {
 double sequenceShare(const Analysis& analysis, const SequenceRow& row) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
-    if (analysis.steps.all[i].within(analysis.window)) total += analysis.stepLedgers[i].totalNs();
+    if (analysis.steps.all[i].within(analysis.window)) prof::addTo(total, analysis.stepLedgers[i].totalNs());
   }
   if (total == 0) total = analysis.ledger.totalNs();
   return total <= 0 ? 0 : static_cast<double>(row.totalNs()) / static_cast<double>(total);

@@ -9,6 +9,7 @@
 
 #include "report/shown_steps.h"
 #include "rules/rule.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -25,7 +26,7 @@ std::string_view whereUnknown(const Analysis& analysis) {
   if (isNearlyAll(analysis.unknown.beforeNs)) return " before the first step";
   if (isNearlyAll(analysis.unknown.behindNs)) return " behind the last step";
   std::int64_t inSteps = 0;
-  for (const Ledger& step : analysis.stepLedgers) inSteps += step[Cause::Unknown];
+  for (const Ledger& step : analysis.stepLedgers) prof::addTo(inSteps, step[Cause::Unknown]);
   const bool outside = !analysis.stepLedgers.empty() && 20 * inSteps <= analysis.ledger[Cause::Unknown];
   return outside ? " outside the steps" : "";
 }
@@ -72,7 +73,7 @@ std::string pace(const Analysis& analysis) {
   const std::int64_t everyNs =
       (steady.back().startNs - steady.front().startNs) / static_cast<std::int64_t>(steady.size() - 1);
   std::int64_t sumNs = 0;
-  for (const Step& step : steady.first(steady.size() - 1)) sumNs += step.durNs();
+  for (const Step& step : steady.first(steady.size() - 1)) prof::addTo(sumNs, step.durNs());
   const auto meanNs = static_cast<double>(sumNs) / static_cast<double>(steady.size() - 1);
   return static_cast<double>(everyNs) > kGaps * meanNs ? fmt::format(", one every {}", humanTime(everyNs))
                                                        : std::string();

@@ -20,6 +20,7 @@
 #include "report/text_details.h"
 #include "rules/rule.h"
 #include "store/kernel_name.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -40,7 +41,7 @@ constexpr std::string_view kRangesRemedy =
 constexpr int kBandWidth = 8;
 
 std::string signedBytes(std::int64_t bytes) {
-  return (bytes < 0 ? "-" : "") + humanBytes(static_cast<std::uint64_t>(std::abs(bytes)));
+  return (bytes < 0 ? "-" : "") + humanBytes(bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes));
 }
 
 std::string withSingleSpaces(std::string_view text) {
@@ -182,7 +183,7 @@ void TextReport::bar(const Ledger& ledger) {
   std::int64_t sum = 0;
   int drawn = 0;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
-    sum += ledger.ns[i];
+    prof::addTo(sum, ledger.ns[i]);
     const auto until = static_cast<int>(std::lround(static_cast<double>(sum) / static_cast<double>(total) * cells));
     std::string cellsText;
     for (; drawn < until; ++drawn) cellsText += options_.colour ? "█" : kMarks[i];
@@ -316,7 +317,7 @@ void TextReport::kernelsSection(int rows) {
   title("Kernels");
   if (analysis_.kernels.empty()) line(" none were recorded");
   std::int64_t total = 1;
-  for (const KernelRow& row : analysis_.kernels) total += row.totalNs;
+  for (const KernelRow& row : analysis_.kernels) prof::addTo(total, row.totalNs);
   constexpr int kShortestName = 15;
   const bool hasMean = width_ >= 45 + kShortestName + bandWidth();
   const auto mean = [&](std::string_view text) { return hasMean ? fmt::format(" {:>11}", text) : std::string(); };

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "rules/rule.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -14,7 +15,7 @@ void exposed(RuleContext& context) {
   const Analysis& analysis = context.analysis;
   // What ranks wait for one that is late is not the communication's fault.
   std::int64_t waited = 0;
-  for (const RankRow& row : analysis.ranks.rows) waited += row.stepWaitNs;
+  for (const RankRow& row : analysis.ranks.rows) prof::addTo(waited, row.stepWaitNs);
   const std::int64_t cost = context.costOf(Cause::ExposedCommunication) - context.perStepOfDevice(waited);
   if (context.shareOfStep(cost) < 0.1) return;
   Finding finding;

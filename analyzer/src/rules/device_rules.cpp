@@ -8,6 +8,7 @@
 #include <map>
 
 #include "rules/rule.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -24,11 +25,11 @@ Shares sharesOf(const Analysis& analysis) {
   Shares shares;
   for (const KernelRow& row : analysis.kernels) {
     if (row.work == Work::Communication) continue;
-    shares.all += row.totalNs;
-    if (row.matrix) shares.matrix += row.totalNs;
-    if (row.matrix && !row.tensorCore) shares.matrixWithoutCores += row.totalNs;
+    prof::addTo(shares.all, row.totalNs);
+    if (row.matrix) prof::addTo(shares.matrix, row.totalNs);
+    if (row.matrix && !row.tensorCore) prof::addTo(shares.matrixWithoutCores, row.totalNs);
     if (row.pointwise) {
-      shares.pointwise += row.totalNs;
+      prof::addTo(shares.pointwise, row.totalNs);
       shares.pointwiseCount += row.count;
     }
   }
@@ -238,7 +239,7 @@ void predictLargerBatch(const RuleContext& context, Finding& finding, double use
     finding.advice = "try a larger batch: " + caution;
     return;
   }
-  const auto ofOne = [&](std::int64_t ns) { return static_cast<std::int64_t>(static_cast<double>(ns) / times); };
+  const auto ofOne = [&](std::int64_t ns) { return prof::wholeOf<std::int64_t>(static_cast<double>(ns) / times); };
   finding.gainBasis = GainBasis::Replay;
   finding.baseNsPerStep = larger->baseNsPerStep;
   finding.predictedGainNsPerStep = std::max<std::int64_t>(0, larger->baseNsPerStep - ofOne(larger->predictedNsPerStep));
@@ -281,7 +282,7 @@ std::int64_t hostsLeftover(const RuleContext& context) {
   static constexpr std::array<std::string_view, 4> kTold{"launch-bound", "slow-launches", "late-starts", "host-work"};
   std::int64_t ns = context.costOf(Cause::HostWork) + context.costOf(Cause::Launch);
   for (const Finding& told : context.findings) {
-    if (std::ranges::find(kTold, told.id) != kTold.end()) ns -= told.costNsPerStep;
+    if (std::ranges::find(kTold, told.id) != kTold.end()) prof::takeFrom(ns, told.costNsPerStep);
   }
   return std::max<std::int64_t>(0, ns);
 }
@@ -293,8 +294,8 @@ std::int64_t pricedIdle(const RuleContext& context) {
                                                            "optimizer-fused"};
   std::int64_t ns = 0;
   for (const Finding& told : context.findings) {
-    if (std::find(kOfWork.begin(), kOfWork.end(), told.id) == kOfWork.end()) ns += told.costNsPerStep;
-    if (told.id == "small-batch") ns += std::min(told.predictedGainNsPerStep, hostsLeftover(context));
+    if (std::find(kOfWork.begin(), kOfWork.end(), told.id) == kOfWork.end()) prof::addTo(ns, told.costNsPerStep);
+    if (told.id == "small-batch") prof::addTo(ns, std::min(told.predictedGainNsPerStep, hostsLeftover(context)));
   }
   return ns;
 }

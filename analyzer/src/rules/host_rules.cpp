@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rules/rule.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -106,7 +107,7 @@ void syncInStep(RuleContext& context, std::int64_t blockedNs) {
     without.push_back(withoutCall(row.name));
     if (some) without.back().uptoBytes = kStagedBytes;
     calls += row.stepCount - (some ? row.stepLargeCount : 0);
-    waited += row.stepNs - (some ? row.stepLargeNs : 0);
+    prof::addTo(waited, row.stepNs - (some ? row.stepLargeNs : 0));
   }
   // What is told of already waits as before.
   if (blockedNs == 0) without = {*parseChange("sync=off")};
@@ -119,7 +120,7 @@ void syncInStep(RuleContext& context, std::int64_t blockedNs) {
   // so the host work behind it is not its fault either.
   std::int64_t others = context.costOf(Cause::DriverCall) + context.costOf(Cause::OffCpu) +
                         context.costOf(Cause::LoaderWait) + analysis.betweenSteps().loaderWaitNs;
-  if (perStep < 2) others += context.costOf(Cause::HostWork);
+  if (perStep < 2) prof::addTo(others, context.costOf(Cause::HostWork));
   const std::int64_t cost = std::max(idle, gain ? gain->gainNs() - others : 0);
   // Several waits in every step stop the host from running ahead, whatever they cost today.
   const bool several = perStep >= 2.5 && context.shareOfStep(context.perStep(waited)) >= 0.1;
@@ -202,7 +203,7 @@ std::int64_t blockingCalls(RuleContext& context) {
     if (told) without.aboveBytes = kStagedBytes;
     context.add(std::move(finding), std::span<const Change>(&without, 1));
     context.claim(row.name, static_cast<double>(ns) / static_cast<double>(row.stepNs));
-    sum += cost;
+    prof::addTo(sum, cost);
   }
   return sum;
 }
@@ -210,7 +211,7 @@ std::int64_t blockingCalls(RuleContext& context) {
 /// Launch calls that take long by themselves: a tracing tool, a virtual machine, a driver that is held up.
 bool slowLaunches(RuleContext& context) {
   const LaunchStats& launches = context.analysis.launches;
-  const std::int64_t calls = context.perStep(launches.medianCallNs * static_cast<std::int64_t>(launches.stepLaunches));
+  const std::int64_t calls = context.perStep(prof::productOf(launches.medianCallNs, static_cast<std::int64_t>(launches.stepLaunches)));
   // A call inside of an operator is host work to the ledger.
   const std::int64_t cost = std::min(calls, context.costOf(Cause::Launch) + context.costOf(Cause::HostWork));
   if (launches.medianCallNs < 50'000 || context.shareOfStep(cost) < 0.05) return false;
@@ -331,7 +332,7 @@ std::int64_t longLaunchesNs(const RuleContext& context) {
   const std::int64_t usualNs = context.analysis.launches.medianCallNs;
   std::int64_t ns = 0;
   for (const CallRow& row : context.analysis.calls) {
-    if (row.activity == Activity::Launch) ns += row.stepNs - usualNs * static_cast<std::int64_t>(row.stepCount);
+    if (row.activity == Activity::Launch) prof::addTo(ns, row.stepNs - prof::productOf(usualNs, static_cast<std::int64_t>(row.stepCount)));
   }
   return context.perStep(std::max<std::int64_t>(0, ns));
 }
@@ -380,7 +381,7 @@ void slowSteps(RuleContext& context) {
     if (step.durNs() <= limit) continue;
     // Who is held back loses nothing that the devices do not wait for.
     const std::int64_t mostNs = isAhead ? context.analysis.stepLedgers.at(step.index).idleNs() / devices : INT64_MAX;
-    lost += std::min(step.durNs() - median, mostNs);
+    prof::addTo(lost, std::min(step.durNs() - median, mostNs));
     ++finding.count;
     finding.evidence.push_back({step.startNs, step.endNs, step.name});
   }

@@ -9,6 +9,7 @@
 #include "analyses/allocation_rows.h"
 #include "lacuna/analyzer/text_match.h"
 #include "rules/rule.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -65,7 +66,7 @@ bool leaks(const MemoryStats& memory) {
 std::uint64_t leakedBytes(const Analysis& analysis, const MemoryStats& memory) {
   std::uint64_t steps = 0;
   for (const Step& step : analysis.steps.steadyWithin(analysis.window)) steps += step.endNs <= memory.peakAtNs ? 1 : 0;
-  return std::min(memory.peakBytes, steps * static_cast<std::uint64_t>(memory.leakBytesPerStep));
+  return std::min(memory.peakBytes, prof::productOf(steps, static_cast<std::uint64_t>(memory.leakBytesPerStep)));
 }
 
 /// What is alive without tensors like one, as every step may make its own.
@@ -245,7 +246,7 @@ void churn(RuleContext& context) {
       fmt::format("the allocator goes to the system {:.1f} times a step behind the warm-up{{: cost}}", perStep);
   for (const CauseDetail& call : analysis.stepCalls) {
     if (call.cause != Cause::DriverCall || !goesToSystem(call.name)) continue;
-    finding.costNsPerStep += call.ns;
+    prof::addTo(finding.costNsPerStep, call.ns);
     context.claim(call.name);
     without.push_back(withoutCall(call.name));
   }

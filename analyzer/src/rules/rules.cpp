@@ -9,6 +9,7 @@
 #include <span>
 
 #include "rules/rule.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 
@@ -114,7 +115,7 @@ std::int64_t RuleContext::unclaimedCostOf(Cause cause) const {
   std::int64_t cost = costOf(cause);
   for (const CauseDetail& call : analysis.stepCalls) {
     if (call.cause != cause) continue;
-    cost -= static_cast<std::int64_t>(claimedShare(call.name) * static_cast<double>(call.ns));
+    prof::takeFrom(cost, prof::wholeOf<std::int64_t>(claimedShare(call.name) * static_cast<double>(call.ns)));
   }
   return std::max<std::int64_t>(0, cost);
 }
@@ -178,7 +179,7 @@ std::int64_t recordingIn(const Analysis& analysis, const Finding& finding) {
   const Ledger bands = analysis.meanStepBands();
   const auto causes = causesOf(finding.id);
   std::int64_t ns = causes.empty() ? bands.totalNs() : 0;
-  for (const Cause cause : causes) ns += bands[cause];
+  for (const Cause cause : causes) prof::addTo(ns, bands[cause]);
   return std::min(ns, std::max<std::int64_t>(0, finding.costNsPerStep));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "store/arg_rules.h"
+#include "lacuna/prof/bounds.h"
 
 #include <fmt/format.h>
 
@@ -49,7 +50,7 @@ constexpr std::array kEntries = {
 };
 
 std::uint64_t product(const std::uint32_t (&n)[3]) {
-  return static_cast<std::uint64_t>(n[0]) * n[1] * n[2];
+  return prof::productOf(static_cast<std::uint64_t>(n[0]) * n[1], n[2]);
 }
 
 void triple(const std::uint32_t (&n)[3], std::string& out) {

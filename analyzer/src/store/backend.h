@@ -67,6 +67,11 @@ constexpr std::size_t widthOf(prof::ColumnType type) {
 /// The column that orders a table, and the one that holds its rows' lengths.
 std::optional<std::size_t> columnWithHint(const prof::TableSpec& table, prof::Hint hint);
 
+/// Behind the number of values that were brought back to the bounds of their column (see lacuna/prof/bounds.h).
+inline constexpr std::string_view kFarValues =
+    "times, lengths or sizes are beyond what a trace can have (73 years, 1 PiB); the nearest possible value stands for "
+    "each";
+
 /// Rows of one block of a memory table, and about the rows of one step of a scan.
 inline constexpr std::uint64_t kScanRows = 65536;
 

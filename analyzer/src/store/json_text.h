@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "lacuna/prof/bounds.h"
 #include "lacuna/prof/events.h"
 
 /// Small readings of JSON tokens, as they stand in the file (a string with its quotes).
@@ -35,8 +36,7 @@ struct Nanoseconds {
   std::int64_t value = 0;
   bool exact = false;  ///< false when the token had a finer fraction, which was rounded
 };
-/// The farthest moment from 0, either way, that a trace can have: 73 years. Sums and differences of such moments fit.
-inline constexpr std::int64_t kFarthestNs = std::int64_t{1} << 61;
+using prof::kFarthestNs;
 /// A count of microseconds as nanoseconds, without the detour through a double; none where it is farther than that.
 std::optional<Nanoseconds> nanosecondsOf(std::string_view microseconds);
 

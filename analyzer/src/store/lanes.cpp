@@ -43,12 +43,11 @@ class TrackBuilder {
   prof::Result<std::shared_ptr<const TrackSet>> build() {
     if (prof::Status status = TrackFeed(store_, *this).read(); !status) return status.error();
     for (std::size_t kind = 0; kind < kTrackKinds; ++kind) {
-      for (std::uint32_t id = 0; id < stacks_[kind].size(); ++id) {
-        LaneStack& stack = stacks_[kind][id];
-        if (stack.events == 0) continue;
+      for (auto& [id, stack] : stacks_[kind]) {
         Track& track = assembly_.track(static_cast<TrackKind>(kind), id);
         track.lanes = std::move(stack.lanes);
         track.events = stack.events;
+        track.deeper = stack.deeper;
       }
     }
     for (auto& [device, curves] : memory_) {
@@ -62,9 +61,12 @@ class TrackBuilder {
   }
 
   void event(TrackKind kind, std::uint32_t id, TimeNs start, TimeNs length, StringId name) {
-    auto& row = stacks_[static_cast<std::size_t>(kind)];
-    if (id >= row.size()) row.resize(id + 1);
-    row[id].add(start, length, name);
+    if (last_ == nullptr || kind != lastKind_ || id != lastId_) {
+      last_ = &stacks_[static_cast<std::size_t>(kind)][id];
+      lastKind_ = kind;
+      lastId_ = id;
+    }
+    last_->add(start, length, name);
   }
   void sample(std::uint32_t id, TimeNs time, double value) {
     assembly_.track(TrackKind::Counter, id).counter.add(time, value);
@@ -84,7 +86,11 @@ class TrackBuilder {
   std::uint64_t total_ = 0;
   std::uint64_t done_ = 0;
   TrackAssembly assembly_;
-  std::array<std::vector<LaneStack>, kTrackKinds> stacks_;  // by kind, then by the id of thread, queue, …
+  // By kind, then by the id of thread, queue, …, which may be any number.
+  std::array<std::map<std::uint32_t, LaneStack>, kTrackKinds> stacks_;
+  LaneStack* last_ = nullptr;  // neighbouring events are mostly of one track
+  TrackKind lastKind_ = TrackKind::Ranges;
+  std::uint32_t lastId_ = 0;
   std::map<std::uint32_t, MemoryCurves> memory_;
 };
 

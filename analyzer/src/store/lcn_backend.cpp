@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "lacuna/prof/bounds.h"
 #include "store/table_sort.h"
 
 namespace lacuna::analyzer {
@@ -30,6 +31,13 @@ std::vector<TimeNs> asTimes(const Bytes& bytes) {
   std::vector<TimeNs> times(bytes.size() / sizeof(TimeNs));
   if (!bytes.empty()) std::memcpy(times.data(), bytes.data(), bytes.size());
   return times;
+}
+
+/// A block's first start and last end, within what the bounds of its rows allow. One without times has no window.
+prof::TimeWindow boundedWindow(prof::TimeWindow window) {
+  if (window.startNs > window.endNs) return window;
+  return {std::clamp(window.startNs, -prof::kFarthestNs, prof::kFarthestNs),
+          std::clamp(window.endNs, -prof::kFarthestNs, 2 * prof::kFarthestNs)};
 }
 
 /// What is known of a block once its times have been seen.
@@ -83,6 +91,7 @@ LcnBackend::LcnBackend(prof::Reader reader) : reader_(std::move(reader)) {
     if (const prof::TableInfo* info = reader_.table(spec.id)) {
       table->rows = info->rows;
       table->blocks = info->blocks;
+      for (prof::BlockInfo& block : table->blocks) block.time = boundedWindow(block.time);
       if (table->time) {
         std::ranges::stable_sort(table->blocks, {}, [](const prof::BlockInfo& block) { return block.time.startNs; });
       }
@@ -103,12 +112,31 @@ std::uint64_t LcnBackend::rows(std::size_t table) const {
 bool LcnBackend::readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
                            std::span<void* const> out) const {
   const prof::Status status = reader_.readBlock(block, wanted, out);
-  if (status) return true;
+  if (status) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) bound(block, wanted[i], out[i]);
+    return true;
+  }
   for (std::size_t i = 0; i < wanted.size(); ++i) std::memset(out[i], 0, block.rows * widthOf(wanted[i].type));
   ++damagedReads_;
   const std::scoped_lock lock(warningMutex_);
   lateWarnings_.try_emplace(block.offset, status.error().message);
   return false;
+}
+
+void LcnBackend::bound(const prof::BlockInfo& block, const prof::ColumnSpec& column, void* values) const {
+  const prof::Bounds bounds = prof::boundsOf(column);
+  if (!bounds.any()) return;
+  const std::uint64_t far =
+      column.type == prof::ColumnType::I64
+          ? prof::bringBack(bounds, std::span(static_cast<std::int64_t*>(values), block.rows))
+          : prof::bringBack(bounds, std::span(static_cast<std::uint64_t*>(values), block.rows));
+  if (far == 0) return;
+  const std::scoped_lock lock(warningMutex_);
+  far_[{block.offset, column.name}] = far;
+}
+
+prof::TimeWindow LcnBackend::span() const {
+  return boundedWindow(reader_.span());
 }
 
 Bytes LcnBackend::decode(std::size_t number, std::size_t column, bool& damaged) const {
@@ -166,6 +194,9 @@ std::vector<std::string> LcnBackend::warnings() const {
   }
   const std::scoped_lock lock(warningMutex_);
   for (const auto& [offset, text] : lateWarnings_) all.push_back(text);
+  std::uint64_t far = 0;
+  for (const auto& [where, count] : far_) far += count;
+  if (far > 0) all.push_back(fmt::format("{} {}", far, kFarValues));
   return all;
 }
 

@@ -30,7 +30,7 @@ class LcnBackend final : public Store::Backend {
   [[nodiscard]] std::string_view text(prof::StringId id) const override { return reader_.text(id); }
   [[nodiscard]] prof::StringId find(std::string_view text) const override;
   [[nodiscard]] std::uint32_t stringCount() const override { return reader_.stringCount(); }
-  [[nodiscard]] prof::TimeWindow span() const override { return reader_.span(); }
+  [[nodiscard]] prof::TimeWindow span() const override;
   [[nodiscard]] std::vector<std::string> warnings() const override;
   [[nodiscard]] std::uint64_t damagedReads() const override { return damagedReads_; }
   [[nodiscard]] const std::filesystem::path& path() const override { return reader_.path(); }
@@ -49,6 +49,9 @@ class LcnBackend final : public Store::Backend {
   bool readBlock(const prof::BlockInfo& block, std::span<const prof::ColumnSpec> wanted,
                  std::span<void* const> out) const;
 
+  /// Brings values back to the bounds of their column.
+  void bound(const prof::BlockInfo& block, const prof::ColumnSpec& column, void* values) const;
+
   prof::Reader reader_;
   std::vector<std::unique_ptr<Table>> tables_;
   mutable std::mutex textMutex_;
@@ -56,6 +59,8 @@ class LcnBackend final : public Store::Backend {
   mutable std::atomic<std::uint64_t> damagedReads_{0};
   mutable std::mutex warningMutex_;
   mutable std::map<std::uint64_t, std::string> lateWarnings_;  ///< by the block's place in the file
+  /// Values that were brought back to their bounds, by the block's place and the column's name.
+  mutable std::map<std::pair<std::uint64_t, std::string_view>, std::uint64_t> far_;
 };
 
 }  // namespace lacuna::analyzer

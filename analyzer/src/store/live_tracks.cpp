@@ -40,6 +40,7 @@ LaneStack copyOf(const LaneStack& from) {
   for (const Lane& lane : from.lanes) out.lanes.push_back(lane.copy());
   out.open = from.open;
   out.events = from.events;
+  out.deeper = from.deeper;
   return out;
 }
 
@@ -123,6 +124,7 @@ std::shared_ptr<const TrackSet> assemble(const Store& store, Layout layout) {
       Track& track = assembly.track(static_cast<TrackKind>(k), id);
       track.lanes = std::move(stack.lanes);
       track.events = stack.events;
+      track.deeper = stack.deeper;
     }
   }
   for (auto& [id, counter] : layout.counters) assembly.track(TrackKind::Counter, id).counter = std::move(counter);

@@ -11,6 +11,7 @@
 
 #include "lacuna/analyzer/store.h"
 #include "store/kernel_name.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -273,9 +274,9 @@ class Builder {
       const CollectiveVolume one =
           volumeOfMessage(call.kind, call.bytes, ranks == out_.ranks.end() ? 0 : ranks->second);
       CollectiveVolume& into = call.kind == CollectiveKind::Receive ? received : sum;
-      into.bytes += one.bytes;
-      into.algorithmBytes += one.algorithmBytes;
-      into.busBytes += one.busBytes;
+      prof::addTo(into.bytes, one.bytes);
+      prof::addTo(into.algorithmBytes, one.algorithmBytes);
+      prof::addTo(into.busBytes, one.busBytes);
       isInputKnown &= call.bytes == 0 || one.bytes > 0 || call.kind == CollectiveKind::Receive;
       isKnown &= call.bytes == 0 || one.algorithmBytes > 0;
     }

@@ -2,14 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/store_builder.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
 
+#include "lacuna/prof/bounds.h"
 #include "store/memory_backend.h"
 #include "store/string_pool.h"
 #include "store/table_sort.h"
 
 namespace lacuna::analyzer {
 namespace {
+
+/// Brings every column back to its bounds, and counts the values that were outside.
+template <class Row>
+std::uint64_t boundColumns(typename Row::Columns& columns) {
+  std::uint64_t far = 0;
+  std::size_t at = 0;
+  columns.forEach([&]<class T>(std::vector<T>& values) {
+    const prof::Bounds bounds = prof::boundsOf(prof::tableSpec<Row>().columns[at++]);
+    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint64_t>) {
+      if (bounds.any()) far += prof::bringBack(bounds, std::span(values));
+    }
+  });
+  return far;
+}
 
 template <class Row>
 MemoryTable freeze(typename Row::Columns& columns) {
@@ -52,6 +69,9 @@ void StoreBuilder::addWarning(std::string text) {
 }
 
 std::shared_ptr<const Store> StoreBuilder::build() {
+  std::uint64_t far = 0;
+  prof::forEachTable([&]<class Row>() { far += boundColumns<Row>(columns<Row>()); });
+  if (far > 0) addWarning(fmt::format("{} {}", far, kFarValues));
   std::vector<MemoryTable> tables;
   prof::forEachTable([&]<class Row>() { tables.push_back(freeze<Row>(columns<Row>())); });
   auto backend = std::make_shared<MemoryBackend>(std::move(tables), std::move(impl_->strings),

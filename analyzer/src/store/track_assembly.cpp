@@ -106,13 +106,9 @@ std::string threadLabel(const Store& store, std::uint32_t id, const prof::Thread
 }  // namespace
 
 Track& TrackAssembly::track(TrackKind kind, std::uint32_t id) {
-  auto& row = tracks_[static_cast<std::size_t>(kind)];
-  if (id >= row.size()) row.resize(id + 1);
-  if (!row[id]) {
-    row[id] = std::make_unique<Track>();
-    row[id]->kind = kind;
-  }
-  return *row[id];
+  Track& track = tracks_[static_cast<std::size_t>(kind)][id];
+  track.kind = kind;
+  return track;
 }
 
 Track& TrackAssembly::memory(std::uint32_t device, std::uint32_t role) {
@@ -167,14 +163,13 @@ void TrackAssembly::dropRepeatedQueues() {
 
 template <class Visit>
 void TrackAssembly::forEach(TrackKind kind, Visit&& visit) {
-  auto& row = tracks_[static_cast<std::size_t>(kind)];
-  for (std::uint32_t id = 0; id < row.size(); ++id) {
-    if (!row[id]) continue;
-    for (Lane& lane : row[id]->lanes) {
+  auto& tracks = tracks_[static_cast<std::size_t>(kind)];
+  for (; !tracks.empty(); tracks.erase(tracks.begin())) {
+    auto& [id, track] = *tracks.begin();
+    for (Lane& lane : track.lanes) {
       if (built_) lane.finish();
     }
-    visit(id, *row[id]);
-    row[id].reset();
+    visit(id, track);
   }
 }
 
@@ -289,6 +284,14 @@ void TrackAssembly::placeCounters() {
   }
 }
 
+void TrackAssembly::nameDeeper() {
+  for (TrackGroup& group : groups_) {
+    for (Track& track : group.tracks) {
+      if (track.deeper > 0) track.label += fmt::format(" · {} deeper ranges are not drawn", track.deeper);
+    }
+  }
+}
+
 std::shared_ptr<TrackSet> TrackAssembly::finish(bool built) {
   built_ = built;
   describeCounters();
@@ -297,6 +300,7 @@ std::shared_ptr<TrackSet> TrackAssembly::finish(bool built) {
   placeQueues();
   dropRepeatedQueues();
   placeCounters();
+  nameDeeper();
   auto set = std::make_shared<TrackSet>();
   const std::set<prof::ThreadId> first = firstThreads(store_);
   for (TrackGroup& group : groups_) {

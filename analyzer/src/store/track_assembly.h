@@ -36,13 +36,15 @@ class TrackAssembly {
   void placeQueues();
   void placeCounters();
   void dropRepeatedQueues();
+  /// Behind the label, once every track has one.
+  void nameDeeper();
   template <class Visit>
   void forEach(TrackKind kind, Visit&& visit);
 
   const Store& store_;
   bool built_ = true;
-  std::array<std::vector<std::unique_ptr<Track>>, kTrackKinds> tracks_;  // by kind, then by id
-  std::map<std::uint32_t, std::map<std::uint32_t, Track>> memory_;       // by device, then by role
+  std::array<std::map<std::uint32_t, Track>, kTrackKinds> tracks_;  // by kind, then by id
+  std::map<std::uint32_t, std::map<std::uint32_t, Track>> memory_;  // by device, then by role
   std::vector<TrackGroup> groups_;
   std::unordered_map<std::uint32_t, std::size_t> processGroups_;
   std::unordered_map<std::uint32_t, std::size_t> deviceGroups_;

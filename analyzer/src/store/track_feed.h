@@ -9,6 +9,7 @@
 
 #include "lacuna/analyzer/lanes.h"
 #include "store/table_sort.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 
@@ -75,6 +76,8 @@ class TrackFeed {
           }
         });
     if (!status) return status;
+    bound<Time>(std::get<0>(all));
+    std::apply([&](auto&, auto&... columns) { (bound<Members>(columns), ...); }, all);
     const std::vector<prof::TimeNs>* lengths = nullptr;
     if constexpr (std::is_same_v<std::tuple_element_t<1, decltype(all)>, std::vector<prof::TimeNs>>) {
       lengths = &std::get<1>(all);
@@ -84,6 +87,17 @@ class TrackFeed {
     std::apply([&](const auto&... columns) { visit(std::span(columns)...); }, all);
     advance(std::get<0>(all).size());
     return {};
+  }
+
+  /// The file's reader gives values as they are; a store brings them back to their bounds.
+  template <auto Member>
+  static void bound(std::vector<prof::ValueOf<Member>>& values) {
+    using Value = prof::ValueOf<Member>;
+    if constexpr (std::is_same_v<Value, std::int64_t> || std::is_same_v<Value, std::uint64_t>) {
+      const auto& spec = prof::tableSpec<prof::RowOf<Member>>();
+      const prof::Bounds bounds = prof::boundsOf(spec.columns[prof::columnIndex<Member>()]);
+      if (bounds.any()) (void)prof::bringBack(bounds, std::span(values));
+    }
   }
 
   prof::Status readRanges() {
@@ -183,19 +197,25 @@ class TrackFeed {
   bool stopped_ = false;
 };
 
-/// Lays events of one track, in order of their starts, into lanes: each below whatever is still open.
+/// Lays events of one track, in order of their starts, into lanes: each below whatever is still open. What lies deeper
+/// than kMostLanes is counted only: a program that never ends its ranges would need a lane for each.
 struct LaneStack {
   std::vector<Lane> lanes;
   std::vector<prof::TimeNs> open;
   std::uint64_t events = 0;
+  std::uint64_t deeper = 0;  ///< of the events, those that have no lane
 
   void add(prof::TimeNs start, prof::TimeNs length, prof::StringId name) {
     while (!open.empty() && open.back() <= start) open.pop_back();
     const std::size_t depth = open.size();
+    ++events;
+    if (depth >= kMostLanes) {
+      ++deeper;
+      return;
+    }
     if (lanes.size() <= depth) lanes.resize(depth + 1);
     lanes[depth].add(start, length, name);
     open.push_back(start + length);
-    ++events;
   }
 };
 
@@ -204,7 +224,10 @@ struct MemoryCurves {
   struct Curve {
     CounterLane lane;
     std::int64_t bytes = 0;
-    void change(prof::TimeNs time, std::int64_t by) { lane.add(time, static_cast<double>(bytes += by)); }
+    void change(prof::TimeNs time, std::int64_t by) { 
+      prof::addTo(bytes, by);
+      lane.add(time, static_cast<double>(bytes));
+    }
   };
   Curve all;
   std::unordered_map<std::uint8_t, Curve> byRole;

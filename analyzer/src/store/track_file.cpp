@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "lacuna/prof/bounds.h"
 #include "lacuna/prof/file_error.h"
 #include "lacuna/prof/whole_file.h"
 #include "lacuna/prof/writer.h"
@@ -64,6 +65,9 @@ constexpr std::string_view kProduct = "tracks";
 constexpr std::uint32_t kMagic = 0x544E434C;  // "LCNT"
 constexpr std::uint32_t kVersion = 2;
 constexpr std::uint32_t kMemory = 6;  // beside the numbers of TrackKind
+/// The number of a track's events that have no lane: its kind stands for the role, the number for the offset. A version
+/// of lacuna that does not know this lays the tracks out anew.
+constexpr std::uint32_t kDeeper = 7;
 /// What a block of chunks may hold; the format's limits are a little higher.
 constexpr std::size_t kMostChunks = 900;
 constexpr std::uint64_t kMostBytes = std::uint64_t{200} << 20;
@@ -138,6 +142,7 @@ class TrackWriter {
       entry.offset = writeLane(track.lanes[lane]);
       entries_.push_back(entry);
     }
+    if (track.deeper > 0) entries_.push_back({kDeeper, entry.id, entry.kind, 0, track.deeper});
   }
 
   std::uint64_t writeLane(const Lane& lane) {
@@ -214,7 +219,16 @@ class TrackReader {
     return in.ok();
   }
 
+  bool readDeeper(const TrackEntry& entry) {
+    if (entry.role >= static_cast<std::uint32_t>(TrackKind::Counter)) return false;
+    Track& track = assembly_.track(static_cast<TrackKind>(entry.role), entry.id);
+    track.deeper = entry.offset;
+    prof::addTo(track.events, entry.offset);
+    return true;
+  }
+
   bool readEntry(const TrackEntry& entry) {
+    if (entry.kind == kDeeper) return readDeeper(entry);
     const auto blocks = reader_->derivedBlocks();
     auto block = std::ranges::lower_bound(blocks, entry.offset, {}, &prof::DerivedBlock::offset);
     if (block == blocks.end() || block->offset != entry.offset || entry.kind > kMemory) return false;
@@ -225,8 +239,6 @@ class TrackReader {
     const auto readCounter = [&](CounterLane& counter) { return counter.size() == 0 && counter.read(in); };
     if (entry.kind == kMemory) return readCounter(assembly_.memory(entry.id, entry.role).counter);
     const auto kind = static_cast<TrackKind>(entry.kind);
-    // Ids are dense; a senseless one must not become memory.
-    if (entry.id > kMostId) return false;
     Track& track = assembly_.track(kind, entry.id);
     if (kind == TrackKind::Counter) return readCounter(track.counter);
     if (entry.lane != track.lanes.size()) return false;
@@ -254,8 +266,6 @@ class TrackReader {
                        return reader->readSection(sections[chunk], out).ok();
                      });
   }
-
-  static constexpr std::uint32_t kMostId = 1 << 24;
 
   std::shared_ptr<const prof::Reader> reader_;
   TrackAssembly assembly_;

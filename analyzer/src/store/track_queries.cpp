@@ -7,6 +7,7 @@
 
 #include "lacuna/analyzer/text_match.h"
 #include "store/track_feed.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 
@@ -54,7 +55,7 @@ std::int64_t covered(const std::vector<const Lane*>& lanes, TimeWindow window) {
   TimeWindow event;
   while (events.next(event)) {
     if (event.endNs <= reached) continue;
-    total += event.endNs - std::max(event.startNs, reached);
+    prof::addTo(total, event.endNs - std::max(event.startNs, reached));
     reached = event.endNs;
   }
   return total;
@@ -67,7 +68,7 @@ void sumNames(const Track& track, TimeWindow window, std::vector<NameSum>& out) 
       NameSum& sum = sums[lane.name(i).value];
       const std::int64_t inside = std::min(lane.endNs(i), window.endNs) - std::max(lane.startNs(i), window.startNs);
       ++sum.count;
-      sum.totalNs += inside;
+      prof::addTo(sum.totalNs, inside);
       sum.longestNs = std::max(sum.longestNs, lane.durNs(i));
     }
   }
@@ -82,7 +83,7 @@ void sumNames(const Track& track, TimeWindow window, std::vector<NameSum>& out) 
       continue;
     }
     same->count += sum.count;
-    same->totalNs += sum.totalNs;
+    prof::addTo(same->totalNs, sum.totalNs);
     same->longestNs = std::max(same->longestNs, sum.longestNs);
   }
 }
@@ -99,13 +100,13 @@ void sumBusy(const TrackGroup& group, AreaStats& stats) {
     all.insert(all.end(), own.begin(), own.end());
     const std::int64_t busy = covered(own, stats.window);
     queues.push_back({track.label, false, busy, length - busy});
-    sum += busy;
+    prof::addTo(sum, busy);
   }
   if (queues.empty()) return;
   const std::int64_t busy = covered(all, stats.window);
   stats.busy.push_back({group.label, true, busy, length - busy});
   stats.busy.insert(stats.busy.end(), queues.begin(), queues.end());
-  stats.overlapNs += sum - busy;
+  prof::addTo(stats.overlapNs, sum - busy);
 }
 
 template <class Visit>

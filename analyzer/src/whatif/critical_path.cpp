@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "whatif/model.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -35,10 +36,10 @@ class Walk {
     std::int64_t ready = 0;
     for (std::size_t i = 0; i < model_.items.size(); ++i) {
       const HostItem& item = model_.items[i];
-      host += item.gapNs;
+      prof::addTo(host, item.gapNs);
       if (item.kind == HostItemKind::Launch) {
         if (item.room != kNowhere) host = std::max(host, nodeEnd_[item.room]);
-        if (!item.blocks) host += item.durNs;
+        if (!item.blocks) prof::addTo(host, item.durNs);
         start(i, host);
         if (item.blocks) host = std::max(host, nodeEnd_[item.node]) + item.durNs;
       } else {
@@ -153,7 +154,7 @@ class Walk {
           std::partition_point(stepEnd_.begin(), stepEnd_.end(), [&](std::int64_t end) { return end < now; }) -
           stepEnd_.begin());
       const std::int64_t from = step == 0 ? then : std::max(then, stepEnd_[step - 1]);
-      paths_[step].*part += now - from;
+      prof::addTo(paths_[step].*part, now - from);
       now = from;
     }
     now = then;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "whatif/model.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -91,7 +92,9 @@ Batches batchesOf(const Store& store, prof::TimeWindow window) {
 
 std::int64_t meanOf(const std::vector<std::int64_t>& values) {
   const auto count = static_cast<std::int64_t>(values.size());
-  return count == 0 ? 0 : std::accumulate(values.begin(), values.end(), std::int64_t{0}) / count;
+  std::int64_t sum = 0;
+  for (const std::int64_t value : values) prof::addTo(sum, value);
+  return count == 0 ? 0 : sum / count;
 }
 
 std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint32_t otherwise) {

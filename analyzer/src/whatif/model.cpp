@@ -13,6 +13,7 @@
 #include "analyses/launch_index.h"
 #include "analyses/repeats.h"
 #include "lacuna/analyzer/text_match.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -71,7 +72,7 @@ std::int64_t overlap(const std::vector<Interval>& intervals, TimeNs from, TimeNs
   auto it =
       std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
   std::int64_t sum = 0;
-  for (; it != intervals.end() && it->startNs < to; ++it) sum += std::min(to, it->endNs) - std::max(from, it->startNs);
+  for (; it != intervals.end() && it->startNs < to; ++it) prof::addTo(sum, std::min(to, it->endNs) - std::max(from, it->startNs));
   return sum;
 }
 
@@ -542,12 +543,15 @@ std::int64_t Builder::busyPerStep(const Simulator::Model& model) const {
     Busy& busy = byDevice[deviceOf(item->span->queue)];
     busy.sums.atNs.resize(model.steps, 0);
     const TimeNs from = std::max(busy.untilNs, item->span->startNs);
-    busy.sums.atNs[stepAt(item->launch->startNs)] += std::max<TimeNs>(0, item->span->endNs - from);
+    prof::addTo(busy.sums.atNs[stepAt(item->launch->startNs)], std::max<TimeNs>(0, item->span->endNs - from));
     busy.untilNs = std::max(busy.untilNs, item->span->endNs);
   }
   std::int64_t most = 0;
   for (auto& [device, busy] : byDevice) {
-    for (std::int64_t& at : busy.sums.atNs) at = busy.sums.totalNs += at;
+    for (std::int64_t& at : busy.sums.atNs) {
+      prof::addTo(busy.sums.totalNs, at);
+      at = busy.sums.totalNs;
+    }
     busy.sums.runLength = model.measured.runLength;
     most = std::max(most, busy.sums.typicalNs());
   }

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "whatif/replay.h"
+#include "lacuna/prof/bounds.h"
 
 #include <algorithm>
 
@@ -51,7 +52,7 @@ Completions Replay::pass() {
     std::int64_t& at = out.atNs[item.step];
     at = std::max(at, std::max(host_, item.kind == HostItemKind::Launch ? end_[item.node] : INT64_MIN));
   }
-  host_ += base_.tailNs;
+  prof::addTo(host_, base_.tailNs);
   std::int64_t latest = from;  // a step without items ends with the one before
   for (std::int64_t& at : out.atNs) at = latest = std::max(latest, at);
   out.totalNs = std::max(host_, last_) - from;
@@ -60,14 +61,14 @@ Completions Replay::pass() {
 
 void Replay::play(const HostItem& item) {
   add(host_, host_ + item.gapNs, {});
-  host_ += item.gapNs;
+  prof::addTo(host_, item.gapNs);
   const std::int64_t before = host_;
   if (item.kind == HostItemKind::Launch) {
     launch(item);
     add(before, host_, {.kind = item.blocks ? DrawnStep::Kind::SyncWait : DrawnStep::Kind::Host, .name = {}});
   } else if (item.kind == HostItemKind::Sync) {
     if (item.node != kNowhere) host_ = std::max(host_, end_[item.node]);
-    host_ += item.durNs;
+    prof::addTo(host_, item.durNs);
     add(before, host_, {.kind = DrawnStep::Kind::SyncWait, .name = {}});
   } else {
     host_ = scenario_.loader.serial ? host_ + item.durNs : loader_.take(item, host_);
@@ -89,7 +90,7 @@ void Replay::add(std::int64_t startNs, std::int64_t endNs, DrawnStep::Stretch st
 
 void Replay::launch(const HostItem& item) {
   if (item.room != kNowhere) host_ = std::max(host_, end_[item.room]);
-  if (!item.blocks) host_ += item.durNs;
+  if (!item.blocks) prof::addTo(host_, item.durNs);
   const DeviceNode& node = scenario_.nodes[item.node];
   if (scenario_.removed[item.node]) {
     end_[item.node] = std::max(host_, queueEnd_[node.queue]);
@@ -127,7 +128,7 @@ std::int64_t replay(const Scenario& scenario) {
   const std::int64_t step = run.pass().typicalNs();
   if (!scenario.pipelined || scenario.base->hostCores == 0) return step;
   const double cores = scenario.base->hostCores;
-  const auto shared = static_cast<std::int64_t>(computedPerStep(scenario) / cores);
+  const auto shared = prof::wholeOf<std::int64_t>(computedPerStep(scenario) / cores);
   // What was recorded ran on the same cores, so sharing them makes nothing slower than that.
   return std::max(step, std::min(shared, scenario.base->measured.typicalNs()));
 }

@@ -11,6 +11,7 @@
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
 #include "whatif/replay.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -52,14 +53,14 @@ bool isNamed(const Change& change, std::string_view name) {
 }
 
 std::int64_t scaled(std::int64_t ns, double factor) {
-  return static_cast<std::int64_t>(static_cast<double>(ns) * factor);
+  return prof::wholeOf<std::int64_t>(static_cast<double>(ns) * factor);
 }
 
 void scaleNodes(Scenario& scenario, const Change& change) {
   for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {
     std::int64_t& durNs = scenario.nodes[i].durNs;
     if (scales(change, *scenario.base, i))
-      durNs = static_cast<std::int64_t>(static_cast<double>(durNs) * change.factor);
+      durNs = scaled(durNs, change.factor);
   }
 }
 
@@ -196,7 +197,7 @@ void applyFusedOptimizer(Scenario& scenario) {
     const KernelOfQueue kernel{node.queue, node.name};
     const auto [head, isFirst] = heads.try_emplace(kernel, &node);
     if (isFirst) continue;
-    head->second->durNs += std::max<std::int64_t>(0, node.durNs - startNs.at(kernel));
+    prof::addTo(head->second->durNs, std::max<std::int64_t>(0, node.durNs - startNs.at(kernel)));
     const std::int64_t gapNs = item.gapNs / 10;  // every parameter is still listed
     removeLaunch(scenario, item);
     item.gapNs = gapNs;
@@ -230,8 +231,8 @@ void applyCall(Scenario& scenario, const Change& change) {
     if (!named[part.call]) continue;
     HostItem& item = scenario.items[part.item];
     const std::int64_t goes = std::min({item.gapNs, item.driverNs, scaled(part.ns, std::max(0.0, 1 - change.factor))});
-    item.gapNs -= goes;
-    item.driverNs -= goes;
+    prof::takeFrom(item.gapNs, goes);
+    prof::takeFrom(item.driverNs, goes);
   }
 }
 
@@ -239,7 +240,7 @@ void applyCall(Scenario& scenario, const Change& change) {
 void scaleOffCpu(Scenario& scenario, double factor) {
   for (HostItem& item : scenario.items) {
     const std::int64_t offNs = std::min(item.gapNs, item.offCpuNs);
-    item.gapNs += scaled(offNs, factor) - offNs;
+    prof::addTo(item.gapNs, scaled(offNs, factor) - offNs);
     item.offCpuNs = scaled(offNs, factor);
   }
 }
@@ -248,7 +249,7 @@ void scaleDetour(Scenario& scenario, Detour detour, double factor) {
   const auto at = static_cast<std::size_t>(detour);
   for (HostItem& item : scenario.items) {
     const std::int64_t ns = std::min(item.gapNs, item.detourNs[at]);
-    item.gapNs += scaled(ns, factor) - ns;
+    prof::addTo(item.gapNs, scaled(ns, factor) - ns);
     item.driverNs = std::min(item.driverNs, item.gapNs);
     if ((item.detours >> at & 1) == 0) continue;
     if (item.kind == HostItemKind::Launch && factor == 0) {
@@ -435,12 +436,12 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
     // Allocator and driver calls take what they take, however quick the program is.
     for (HostItem& item : scenario.items) {
       const std::int64_t driverNs = std::min(item.gapNs, item.driverNs);
-      item.gapNs = driverNs + static_cast<std::int64_t>(static_cast<double>(item.gapNs - driverNs) * change.factor);
+      item.gapNs = driverNs + scaled(item.gapNs - driverNs, change.factor);
     }
   } else if (change.value.empty()) {
     scalePart(scenario, change);
   } else if (knob == "loader.workers" || knob == "loader.prefetch") {
-    const auto number = static_cast<std::uint32_t>(change.factor);
+    const auto number = prof::wholeOf<std::uint32_t>(change.factor);
     (knob == "loader.workers" ? scenario.loader.workers : scenario.loader.prefetch) = number;
     scenario.loader.serial = scenario.loader.workers == 0;
     scenario.pipelined = scenario.loader.canBePlayed();
@@ -452,7 +453,7 @@ void apply(Scenario& scenario, const Change& change, Bound bound) {
   } else if (knob == "sync" || knob == "allocator") {
     for (HostItem& item : scenario.items) {
       if (knob == "allocator") {
-        item.gapNs -= std::min(item.gapNs, item.driverNs);
+        prof::takeFrom(item.gapNs, std::min(item.gapNs, item.driverNs));
       } else if (item.kind == HostItemKind::Sync && change.value == "off") {
         item.node = kNowhere;
         item.durNs = 0;
@@ -507,7 +508,7 @@ void warmUp(Scenario& scenario) {
   const double most = goes * static_cast<double>(measuredNs) * static_cast<double>(base.steps);
   if (gained > most) warmer *= most / gained;
   for (DeviceNode& node : scenario.nodes) {
-    node.durNs = static_cast<std::int64_t>(static_cast<double>(node.durNs) * (1 - warmer * (1 - node.warmShare)));
+    node.durNs = scaled(node.durNs, 1 - warmer * (1 - node.warmShare));
   }
 }
 

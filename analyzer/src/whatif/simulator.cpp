@@ -11,6 +11,7 @@
 #include "store/kernel_name.h"
 #include "whatif/replay.h"
 #include "whatif/scenario.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -131,16 +132,16 @@ std::optional<std::int64_t> takenPerStep(const Scenario& scenario) {
     if (before.node != after.node || before.room != after.room || before.blocks != after.blocks ||
         before.periodNs != after.periodNs)
       return std::nullopt;
-    ns += lessBy(before.gapNs, after.gapNs) + lessBy(before.durNs, after.durNs);
+    prof::addTo(ns, lessBy(before.gapNs, after.gapNs) + lessBy(before.durNs, after.durNs));
   }
   for (std::size_t i = 0; i < base.nodes.size(); ++i) {
     const DeviceNode& before = base.nodes[i];
     const DeviceNode& after = scenario.nodes[i];
     // A bond that a change adds makes no step shorter.
     if (before.queue != after.queue || (before.after != kNowhere && before.after != after.after)) return std::nullopt;
-    ns += lessBy(before.durNs, after.durNs);
+    prof::addTo(ns, lessBy(before.durNs, after.durNs));
     for (const auto delay : {&DeviceNode::launchDelayNs, &DeviceNode::queueGapNs, &DeviceNode::afterGapNs})
-      ns += scenario.removed[i] != 0 ? before.*delay : lessBy(before.*delay, after.*delay);
+      prof::addTo(ns, scenario.removed[i] != 0 ? before.*delay : lessBy(before.*delay, after.*delay));
   }
   return ns / static_cast<std::int64_t>(base.steps);
 }
@@ -148,7 +149,7 @@ std::optional<std::int64_t> takenPerStep(const Scenario& scenario) {
 std::int64_t workTakenPerStep(const Scenario& scenario) {
   const Simulator::Model& base = *scenario.base;
   std::int64_t ns = 0;
-  for (std::size_t i = 0; i < base.nodes.size(); ++i) ns += base.nodes[i].durNs - scenario.nodes[i].durNs;
+  for (std::size_t i = 0; i < base.nodes.size(); ++i) prof::addTo(ns, base.nodes[i].durNs - scenario.nodes[i].durNs);
   return std::max<std::int64_t>(0, ns / static_cast<std::int64_t>(base.steps));
 }
 
@@ -156,7 +157,7 @@ std::int64_t workTakenPerStep(const Scenario& scenario) {
 /// other reasons.
 std::int64_t leastUnstalled(const Simulator::Model& model, std::span<const Change> changes) {
   const std::int64_t waits = model.baseNs - replay(asRecorded(model, changes));
-  return model.baseNs - static_cast<std::int64_t>(kDisturbed * static_cast<double>(std::max<std::int64_t>(0, waits)));
+  return model.baseNs - prof::wholeOf<std::int64_t>(kDisturbed * static_cast<double>(std::max<std::int64_t>(0, waits)));
 }
 
 }  // namespace
@@ -251,10 +252,10 @@ Prediction Simulator::play(std::span<const Change> changes) const {
         100 * model_->lostShare));
   }
   const double sigma = std::sqrt(doubt * doubt + miss * miss + model_->stepNoise * model_->stepNoise + others * others);
-  const auto widen = static_cast<std::int64_t>(kSigmas * sigma * step);
+  const auto widen = prof::wholeOf<std::int64_t>(kSigmas * sigma * step);
   if (!changes.empty()) {
-    out.lowNsPerStep -= std::min(out.lowNsPerStep, widen);
-    out.highNsPerStep += widen;
+    prof::takeFrom(out.lowNsPerStep, std::min(out.lowNsPerStep, widen));
+    prof::addTo(out.highNsPerStep, widen);
   }
   for (const Change& change : changes) {
     if (change.target == "batch") out.notes.push_back(samplesNote(change.factor, out));

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "whatif/model.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -76,15 +77,15 @@ class Alike {
     for (const std::size_t position : positions) {
       for (std::size_t s = 0; s < steps_.size(); ++s) {
         values[s] = pick(begins_[steps_[s]] + position);
-        sums[s] += values[s];
+        prof::addTo(sums[s], values[s]);
       }
       medians.push_back(medianOf(values));
-      sumOfMedians += medians.back();
+      prof::addTo(sumOfMedians, medians.back());
     }
     const double scale = sumOfMedians <= 0 ? 1 : typicalOf(sums) / static_cast<double>(sumOfMedians);
     const double most = std::max(kMostDisturbed, 1 / (1 - lostShare_));
     for (std::size_t p = 0; p < positions.size(); ++p) {
-      const auto value = static_cast<std::int64_t>(static_cast<double>(medians[p]) * std::clamp(scale, 1.0, most));
+      const auto value = prof::wholeOf<std::int64_t>(static_cast<double>(medians[p]) * std::clamp(scale, 1.0, most));
       for (const std::size_t step : steps_) pick(begins_[step] + positions[p]) = value;
     }
   }
@@ -159,7 +160,7 @@ std::size_t runLengthOf(const LoaderModel& loader, std::size_t steps) {
 std::int64_t Completions::typicalNs() const {
   if (atNs.size() < 4) return totalNs / static_cast<std::int64_t>(std::max<std::size_t>(1, atNs.size()));
   const auto runs = runsOf(*this);
-  return static_cast<std::int64_t>(runs[(runs.size() - 1) / 2]);
+  return prof::wholeOf<std::int64_t>(runs[(runs.size() - 1) / 2]);
 }
 
 /// From the interquartile range of the runs of steps; runs that overlap count once.

@@ -88,9 +88,8 @@ struct Reader::Impl {
   explicit Impl(base::InputFile opened) : shared(std::make_shared<base::InputFile>(std::move(opened))), file(*shared) {}
 
   Status load(const ReaderOptions& options);
-  Status loadFinished();
   Status grow(std::uint64_t bytes);
-  void take(std::size_t firstBlock);
+  Status take(std::size_t firstBlock);
   void takeRows(const BlockEntry& entry);
   void takeStrings(const BlockEntry& entry);
   void noteTail();
@@ -130,7 +129,7 @@ Status Reader::Impl::load(const ReaderOptions& wanted) {
   } else if (Status status = format::walkBlocks(file, fileBytes, verify, list); !status.ok()) {
     return status;
   }
-  take(0);
+  if (Status status = take(0); !status.ok()) return status;
   noteTail();
   publish();
   return {};
@@ -144,19 +143,27 @@ Status Reader::Impl::grow(std::uint64_t bytes) {
   // The walk passes over the index; a file that has a good one now is finished.
   const auto indexed = format::listFromIndex(file, fileBytes);
   list.complete = indexed.has_value() && list.tail == 0;
-  take(before);
+  if (Status status = take(before); !status.ok()) return status;
   noteTail();
   publish();
   return {};
 }
 
-void Reader::Impl::take(std::size_t firstBlock) {
+Status Reader::Impl::take(std::size_t firstBlock) {
+  using Item = Budget::Item;
+  std::uint64_t rows = 0;
+  for (const BlockEntry& entry : list.blocks) rows += entry.kind == BlockKind::Rows ? entry.rows : 0;
+  if (Status status = options.budget.allow(Item::Rows, rows, file.path(), fileBytes); !status.ok()) return status;
   for (std::size_t i = firstBlock; i < list.blocks.size(); ++i) {
     const BlockEntry& entry = list.blocks[i];
     if (entry.kind == BlockKind::Rows) takeRows(entry);
-    if (entry.kind == BlockKind::Strings) takeStrings(entry);
     if (entry.kind == BlockKind::Derived) derived.push_back({entry.offset, entry.bytes()});
+    if (entry.kind != BlockKind::Strings) continue;
+    takeStrings(entry);
+    if (Status status = options.budget.allow(Item::Strings, strings.count(), file.path(), fileBytes); !status.ok())
+      return status;
   }
+  return {};
 }
 
 void Reader::Impl::takeRows(const BlockEntry& entry) {

@@ -123,11 +123,12 @@ void OpenStates::loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget
   const auto same = loader.get<std::uint64_t>();
   stack.skipped_ = 0;
   OpenRange gone;
-  while (stack.kept_.size() > same) (void)stack.pop(gone, budget);
+  while (stack.kept_.size() > same) (void)stack.pop(gone, budget, OpenStack::kAll);
   loader.getAll([&] {
     const auto kept = loader.get<KeptRange>();
     const Look look = kept.hasLook ? loader.get<Look>() : Look();
     if (!loader.ok()) return;
+    stack.depth_ += kept.times();
     (void)budget.take(OpenStack::costOf(kept.hasLook, kept.said));
     stack.kept_.push_back(kept);
     if (kept.hasLook) stack.looks_.push_back(look);

@@ -122,8 +122,10 @@ class ProcessReader {
                    const ClockLine& clock);
   void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeRow(const std::uint64_t* slot, std::uint64_t word);
-  /// Ends the innermost range of `open`.
-  void closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags = 0);
+  /// Ends the innermost range of `open`, or up to `most` that began unseen together: these give one row, and all but
+  /// one count as not kept. Returns how many.
+  std::uint64_t closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags = 0, std::uint64_t most = 1);
+  void notKept(Thread& thread, std::uint64_t ranges);
   /// False where there is no room for it.
   bool open(Thread& thread, const OpenRange& range);
   void closeAll(Thread& thread, TimeNs endNs);

@@ -59,25 +59,34 @@ void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, s
                      .correlation = open.correlation});
 }
 
-void ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags) {
+std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags,
+                                      std::uint64_t most) {
   OpenRange range;
-  if (!open.pop(range, book_.openBudget())) return;
+  if (!open.pop(range, book_.openBudget(), most)) return 1;
   range.flags |= flags;
+  notKept(thread, range.times - 1);
   emit(range, thread.id, endNs, open.size(), RangeKind::PushPop, {});
-  if (!range.said || !thread.stacks.hasSaid()) return;
-  saidRows_.end(thread.stacks.popSaid(), process_, thread.id, range, endNs);
+  if (range.said && thread.stacks.hasSaid()) {
+    saidRows_.end(thread.stacks.popSaid(), process_, thread.id, range, endNs);
+  }
+  return range.times;
 }
 
 bool ProcessReader::open(Thread& thread, const OpenRange& range) {
   if (thread.stacks.of(range.domain).push(range, book_.openBudget())) return true;
-  ++thread.notKept;
-  --book_.stats().events;
+  notKept(thread, range.times);
   return false;
+}
+
+void ProcessReader::notKept(Thread& thread, std::uint64_t ranges) {
+  thread.notKept += ranges;
+  book_.stats().events -= ranges;
 }
 
 void ProcessReader::closeAll(Thread& thread, TimeNs endNs) {
   thread.stacks.forEach([&](OpenStack& open) {
-    while (!open.empty()) closeTop(thread, open, endNs, kUnfinished);
+    open.endSkipped(open.size());
+    while (!open.empty()) closeTop(thread, open, endNs, kUnfinished, OpenStack::kAll);
   });
 }
 
@@ -151,21 +160,17 @@ void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::ui
   }
   for (std::size_t i = 2; i < slotsOf(word); ++i) {
     OpenStack& open = thread.stacks.of(static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff);
-    for (std::uint64_t pops = slot[2 * i + 1] >> 32; pops > 0 && !open.empty(); --pops)
-      closeTop(thread, open, timeNs, kUnfinished);
-    // Deeper than programs nest, they are counted and not kept: the number may be damage.
-    const std::uint64_t all = slot[2 * i + 1] & 0xffffffff;
-    const std::uint64_t pushes = std::min<std::uint64_t>(all, 0x10000);
-    book_.stats().events += pushes;
-    for (std::uint64_t push = 0; push < pushes; ++push) {
-      OpenRange unseen;
-      unseen.startNs = timeNs;
-      unseen.domain = static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff;
-      unseen.flags = kNoStart;
-      this->open(thread, unseen);
-    }
-    open.skip(all - pushes);
-    thread.notKept += all - pushes;
+    std::uint64_t pops = slot[2 * i + 1] >> 32;
+    for (pops -= open.endSkipped(pops); pops > 0 && !open.empty();)
+      pops -= closeTop(thread, open, timeNs, kUnfinished, pops);
+    OpenRange unseen;
+    unseen.startNs = timeNs;
+    unseen.domain = static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff;
+    unseen.flags = kNoStart;
+    unseen.times = static_cast<std::uint32_t>(slot[2 * i + 1]);
+    if (unseen.times == 0) continue;
+    book_.stats().events += unseen.times;
+    this->open(thread, unseen);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "lacuna/prof/events.h"
@@ -29,6 +30,7 @@ struct OpenRange : Look {
   TimeNs startNs = 0;
   std::uint32_t domain = 0;
   std::uint32_t name = 0;
+  std::uint32_t times = 1;  ///< how many ranges it stands for: of several nothing is known but that they began
   std::uint8_t flags = 0;
   bool said = false;  ///< what its queue does is among RangeStacks::said()
 };
@@ -58,10 +60,12 @@ class OpenBudget {
 /// An open range as it is kept. Most are nothing but a name and a time.
 struct KeptRange {
   TimeNs startNs = 0;
-  std::uint32_t name = 0;
+  std::uint32_t name = 0;  ///< of several ranges: how many
   std::uint8_t flags = 0;
   bool said = false;
-  bool hasLook = false;  ///< its Look is the next one of the stack's
+  bool hasLook = false;    ///< its Look is the next one of the stack's
+  bool isSeveral = false;  ///< stands for ranges that began unseen, one in the other
+  [[nodiscard]] std::uint32_t times() const { return isSeveral ? name : 1; }
 };
 static_assert(sizeof(KeptRange) == 16);
 
@@ -83,40 +87,57 @@ class OpenStack {
  public:
   explicit OpenStack(std::uint32_t domain) : domain_(domain) {}
   [[nodiscard]] std::uint32_t domain() const { return domain_; }
-  [[nodiscard]] bool empty() const { return kept_.empty() && skipped_ == 0; }
-  [[nodiscard]] std::uint64_t size() const { return kept_.size() + skipped_; }
+  static constexpr std::uint64_t kAll = UINT64_MAX;
+
+  [[nodiscard]] bool empty() const { return depth_ == 0 && skipped_ == 0; }
+  [[nodiscard]] std::uint64_t size() const { return depth_ + skipped_; }
 
   /// False where there is no room: the range counts, so that its end is not another's, but is not kept.
   bool push(const OpenRange& range, OpenBudget& budget) {
     const bool look = !range.isPlain();
     if (skipped_ > 0 || !budget.take(costOf(look, range.said))) {
-      ++skipped_;
+      skipped_ += range.times;
       return false;
     }
-    kept_.push_back({range.startNs, range.name, range.flags, range.said, look});
+    depth_ += range.times;
+    const bool several = range.times > 1;
+    kept_.push_back({range.startNs, several ? range.times : range.name, range.flags, range.said, look, several});
     if (look) looks_.push_back(range);
     return true;
   }
-  void skip(std::uint64_t ranges) { skipped_ += ranges; }
-  /// False where the innermost range is one that is not kept. Of a stack that is not empty.
-  bool pop(OpenRange& range, OpenBudget& budget) {
+  /// Ends so many of those that are not kept, at most: there may be billions of them. Returns how many.
+  std::uint64_t endSkipped(std::uint64_t most) {
+    const std::uint64_t ended = std::min(most, skipped_);
+    skipped_ -= ended;
+    return ended;
+  }
+  /// Ends the innermost range, and up to `most` where it stands for several. False where it is one that is not kept. Of
+  /// a stack that is not empty.
+  bool pop(OpenRange& range, OpenBudget& budget, std::uint64_t most = 1) {
     if (skipped_ > 0) {
       --skipped_;
       return false;
     }
-    const KeptRange kept = kept_.back();
-    kept_.pop_back();
-    part_.shrunkTo(kept_.size());
+    KeptRange& top = kept_.back();
+    const KeptRange kept = top;
+    range.times = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, kept.times()));
+    depth_ -= range.times;
+    part_.shrunkTo(kept_.size() - 1);
+    if (range.times < kept.times()) {
+      top.name -= range.times;
+    } else {
+      kept_.pop_back();
+      budget.give(costOf(kept.hasLook, kept.said));
+    }
     if (kept.hasLook) {
       static_cast<Look&>(range) = looks_.back();
       looks_.pop_back();
     }
     range.startNs = kept.startNs;
     range.domain = domain_;
-    range.name = kept.name;
+    range.name = kept.isSeveral ? 0 : kept.name;
     range.flags = kept.flags;
     range.said = kept.said;
-    budget.give(costOf(kept.hasLook, kept.said));
     return true;
   }
 
@@ -127,6 +148,7 @@ class OpenStack {
   }
 
   std::uint32_t domain_;
+  std::uint64_t depth_ = 0;    ///< ranges that are kept
   std::uint64_t skipped_ = 0;  ///< ranges on top of the others
   std::uint64_t skippedSaved_ = 0;
   std::vector<KeptRange> kept_;
@@ -137,12 +159,14 @@ class OpenStack {
 /// What a thread has open: one stack per domain, the program's own first.
 class RangeStacks {
  public:
+  /// Valid until another domain is asked for.
   OpenStack& of(std::uint32_t domain) {
-    if (domain == stacks_[0].domain()) return stacks_[0];
-    for (OpenStack& stack : stacks_) {
-      if (stack.domain() == domain) return stack;
+    for (std::size_t i = 0; i < std::min(kFew, stacks_.size()); ++i) {
+      if (stacks_[i].domain() == domain) return stacks_[i];
     }
-    return stacks_.emplace_back(domain);
+    const auto [at, isNew] = others_.try_emplace(domain, stacks_.size());
+    if (isNew) stacks_.emplace_back(domain);
+    return stacks_[at->second];
   }
   /// Of the open ranges that have some, innermost last.
   [[nodiscard]] bool hasSaid() const { return !said_.empty(); }
@@ -162,7 +186,9 @@ class RangeStacks {
   friend class OpenStates;
   std::vector<Said> said_;
   SavedPart saidPart_;
+  static constexpr std::size_t kFew = 4;  ///< are found quicker without a table
   std::vector<OpenStack> stacks_ = std::vector<OpenStack>(1, OpenStack(0));
+  std::unordered_map<std::uint32_t, std::size_t> others_;  ///< where the stack of a domain is, but for the first
 };
 
 }  // namespace lacuna::prof::recording

@@ -32,6 +32,9 @@ inline constexpr std::size_t kTrackKinds = 6;
 enum class WorkKind : std::uint8_t { Host, Call, Synchronisation, Loader, Compute, Communication, Copy, Memset };
 WorkKind workKind(TrackKind track, std::string_view name);
 
+/// Nesting depths of a track that have lanes; deeper events are counted.
+inline constexpr std::size_t kMostLanes = 1024;
+
 /// Curves of a device's memory: of all of it, and of a role with its words behind this, by prof::MemoryRole.
 inline constexpr std::string_view kMemoryCurve = "memory";
 inline constexpr std::string_view kRoleCurve = "memory · ";
@@ -56,6 +59,7 @@ struct Track {
   bool isMemory = false;                 ///< a counter made from allocations
   std::uint32_t memoryRole = kAllRoles;  ///< of such a one
   std::uint64_t events = 0;
+  std::uint64_t deeper = 0;  ///< of the events, those that have no lane; the label names them
 };
 
 /// A process or a device with its tracks.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/prof/budget.h"
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/result.h"
 
@@ -77,6 +78,8 @@ struct ReaderOptions {
     Never,
   };
   Verify verify = Verify::Auto;
+  /// Opening fails where the file claims more.
+  Budget budget = Budget::ofProcess();
 };
 
 /// Reads one .lcn file, whole, damaged or still growing. Opening reads the index (or, where the end is missing, walks
@@ -88,8 +91,8 @@ struct ReaderOptions {
 /// but blocks of long rows and late threads come later; whoever needs time order sorts by the block's times.
 class Reader {
  public:
-  /// Fails where there is no such file, it is of another kind or of a newer major version, or it cannot be read at all;
-  /// damage is no failure.
+  /// Fails where there is no such file, it is of another kind or of a newer major version, it claims more than the
+  /// budget allows, or it cannot be read at all; damage is no failure.
   static Result<Reader> open(const std::filesystem::path& path, const ReaderOptions& options = {});
 
   template <class Row>
