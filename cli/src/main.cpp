@@ -21,6 +21,7 @@
 #include <system_error>
 #include <vector>
 
+#include "budget_option.h"
 #include "command.h"
 #include "commands.h"
 #include "nearest.h"
@@ -125,6 +126,8 @@ int parseAndRun(int argc, char** argv) {
   layOutHelp(app);
   int exitCode = kOk;
   for (const AddCommand add : kCommands) add(app, exitCode);
+  addBudget(app);
+  if (const auto status = checkBudgetOfEnvironment(); !status) return printMisuse(status.error().message);
   app.footer(
       "Exit codes: 0 done, 1 an error (said on standard error), 2 wrong usage; run and check have more.\n"
       "`lacuna COMMAND --help` explains a command.");

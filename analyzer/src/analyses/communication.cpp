@@ -41,7 +41,8 @@ std::int64_t covered(const std::vector<Interval>& intervals, TimeNs from, TimeNs
   auto it =
       std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
   std::int64_t sum = 0;
-  for (; it != intervals.end() && it->startNs < to; ++it) prof::addTo(sum, std::min(to, it->endNs) - std::max(from, it->startNs));
+  for (; it != intervals.end() && it->startNs < to; ++it)
+    prof::addTo(sum, std::min(to, it->endNs) - std::max(from, it->startNs));
   return sum;
 }
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "lacuna/analyzer/timeline.h"
-#include "store/recording_spans.h"
 #include "lacuna/prof/bounds.h"
+#include "store/recording_spans.h"
 
 namespace lacuna::analyzer {
 namespace {

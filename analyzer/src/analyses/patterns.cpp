@@ -14,8 +14,8 @@
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
-#include "lacuna/prof/nvtx_mapper.h"
 #include "lacuna/prof/bounds.h"
+#include "lacuna/prof/nvtx_mapper.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -27,7 +27,8 @@ QueueLength& rowOf(std::vector<QueueLength>& lengths, prof::QueueId queue, TimeW
   row.queue = queue;
   row.spanNs = whole.endNs - whole.startNs;
   const std::int64_t points = std::clamp<std::int64_t>(row.spanNs, 1, kPoints);
-  for (std::int64_t i = 0; i < points; ++i) row.curve.push_back({whole.startNs + row.spanNs / points * i + row.spanNs % points * i / points, 0});
+  for (std::int64_t i = 0; i < points; ++i)
+    row.curve.push_back({whole.startNs + row.spanNs / points * i + row.spanNs % points * i / points, 0});
   return *lengths.insert(at, std::move(row));
 }
 

@@ -10,8 +10,8 @@
 
 #include "analyses/launch_index.h"
 #include "lacuna/analyzer/tables.h"
-#include "lacuna/prof/nvtx_mapper.h"
 #include "lacuna/prof/bounds.h"
+#include "lacuna/prof/nvtx_mapper.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -185,7 +185,7 @@ prof::Status refuseOtherThanFiles(const std::filesystem::path& path, mode_t mode
 }  // namespace
 
 prof::Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::filesystem::path& path,
-                                                            const prof::Budget& budget) {
+                                                           const prof::Budget& budget) {
   const auto cannotOpen = [&] {
     return prof::Error{fmt::format("{}: cannot be opened: {}", path.string(), prof::fileProblem(errno))};
   };

@@ -65,8 +65,9 @@ class PickleReader {
 
   prof::Result<Pickle> read() {
     // One None, two truth values and one empty tuple serve all.
-    for (const auto& value : {Pickle::Value{Pickle::Type::None, 0}, Pickle::Value{Pickle::Type::Bool, 0},
-                              Pickle::Value{Pickle::Type::Bool, 1}, Pickle::Value{Pickle::Type::List, Pickle::kNoItems}}) {
+    for (const auto& value :
+         {Pickle::Value{Pickle::Type::None, 0}, Pickle::Value{Pickle::Type::Bool, 0},
+          Pickle::Value{Pickle::Type::Bool, 1}, Pickle::Value{Pickle::Type::List, Pickle::kNoItems}}) {
       out_.values_.push_back(value);
     }
     while (!done_ && problem_.empty()) {

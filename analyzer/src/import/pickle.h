@@ -26,7 +26,8 @@ class Pickle {
 
   /// Fails on anything but a plain pickle of protocols 2 to 5, naming the opcode and its byte, and on one of more than
   /// `mostValues` values and references to them.
-  static prof::Result<Pickle> read(ByteSource& source, std::uint64_t mostValues, const std::function<bool()>& goOn = {});
+  static prof::Result<Pickle> read(ByteSource& source, std::uint64_t mostValues,
+                                   const std::function<bool()>& goOn = {});
 
   [[nodiscard]] Ref root() const { return root_; }
   [[nodiscard]] Type type(Ref value) const { return values_[value].type; }

@@ -379,8 +379,8 @@ Status SnapshotImport::run() {
   std::size_t named = 0;
   for (const auto& [action, count] : unknownActions_) {
     if (++named > kNamedActions) break;
-    builder_.addWarning(fmt::format("{} events with the unknown action \"{}\" were left out", count,
-                                    action.substr(0, kLongestLabel)));
+    builder_.addWarning(
+        fmt::format("{} events with the unknown action \"{}\" were left out", count, action.substr(0, kLongestLabel)));
   }
   if (unknownActions_.size() > kNamedActions) {
     builder_.addWarning(fmt::format("so were events with {} other actions", unknownActions_.size() - kNamedActions));

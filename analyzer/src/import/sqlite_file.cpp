@@ -267,7 +267,7 @@ class SqliteFile::Unpacked {
 };
 
 prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path,
-                                                             const prof::Budget& budget) {
+                                                           const prof::Budget& budget) {
   std::unique_ptr<SqliteFile> file(new SqliteFile);
   if (!isPlain(path)) {
     auto unpacked = Unpacked::from(path, budget);

@@ -24,7 +24,7 @@ namespace lacuna::analyzer {
 class SqliteFile {
  public:
   static prof::Result<std::unique_ptr<SqliteFile>> open(const std::filesystem::path& path,
-                                                       const prof::Budget& budget = prof::Budget::ofProcess());
+                                                        const prof::Budget& budget = prof::Budget::ofProcess());
   ~SqliteFile();
   SqliteFile(const SqliteFile&) = delete;
   SqliteFile& operator=(const SqliteFile&) = delete;

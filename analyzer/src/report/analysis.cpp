@@ -20,12 +20,12 @@
 #include "lacuna/analyzer/source.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/analyzer/whatif.h"
+#include "lacuna/prof/bounds.h"
 #include "report/course.h"
 #include "report/devices.h"
 #include "report/host_before_steps.h"
 #include "report/without_devices.h"
 #include "store/watched_store.h"
-#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -9,13 +9,13 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/bounds.h"
 #include "report/devices.h"
 #include "report/sequence_text.h"
 #include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
 #include "store/kernel_name.h"
-#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "analyses/chunks.h"
+#include "lacuna/prof/bounds.h"
 #include "report/course.h"
 #include "store/watched_store.h"
-#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {

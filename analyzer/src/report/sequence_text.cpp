@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "lacuna/prof/bounds.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
-#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <span>
 
+#include "lacuna/prof/bounds.h"
 #include "report/shown_steps.h"
 #include "rules/rule.h"
-#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -15,12 +15,12 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/bounds.h"
 #include "report/gain_factors.h"
 #include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/rule.h"
 #include "store/kernel_name.h"
-#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -41,7 +41,8 @@ constexpr std::string_view kRangesRemedy =
 constexpr int kBandWidth = 8;
 
 std::string signedBytes(std::int64_t bytes) {
-  return (bytes < 0 ? "-" : "") + humanBytes(bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes));
+  return (bytes < 0 ? "-" : "") + humanBytes(bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes)
+                                                       : static_cast<std::uint64_t>(bytes));
 }
 
 std::string withSingleSpaces(std::string_view text) {

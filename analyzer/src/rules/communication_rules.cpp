@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "rules/rule.h"
 #include "lacuna/prof/bounds.h"
+#include "rules/rule.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <map>
 
-#include "rules/rule.h"
 #include "lacuna/prof/bounds.h"
+#include "rules/rule.h"
 
 namespace lacuna::analyzer {
 namespace {

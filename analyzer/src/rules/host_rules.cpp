@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/rule.h"
 #include "lacuna/prof/bounds.h"
+#include "rules/rule.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -211,7 +211,8 @@ std::int64_t blockingCalls(RuleContext& context) {
 /// Launch calls that take long by themselves: a tracing tool, a virtual machine, a driver that is held up.
 bool slowLaunches(RuleContext& context) {
   const LaunchStats& launches = context.analysis.launches;
-  const std::int64_t calls = context.perStep(prof::productOf(launches.medianCallNs, static_cast<std::int64_t>(launches.stepLaunches)));
+  const std::int64_t calls =
+      context.perStep(prof::productOf(launches.medianCallNs, static_cast<std::int64_t>(launches.stepLaunches)));
   // A call inside of an operator is host work to the ledger.
   const std::int64_t cost = std::min(calls, context.costOf(Cause::Launch) + context.costOf(Cause::HostWork));
   if (launches.medianCallNs < 50'000 || context.shareOfStep(cost) < 0.05) return false;
@@ -332,7 +333,8 @@ std::int64_t longLaunchesNs(const RuleContext& context) {
   const std::int64_t usualNs = context.analysis.launches.medianCallNs;
   std::int64_t ns = 0;
   for (const CallRow& row : context.analysis.calls) {
-    if (row.activity == Activity::Launch) prof::addTo(ns, row.stepNs - prof::productOf(usualNs, static_cast<std::int64_t>(row.stepCount)));
+    if (row.activity == Activity::Launch)
+      prof::addTo(ns, row.stepNs - prof::productOf(usualNs, static_cast<std::int64_t>(row.stepCount)));
   }
   return context.perStep(std::max<std::int64_t>(0, ns));
 }

@@ -8,8 +8,8 @@
 
 #include "analyses/allocation_rows.h"
 #include "lacuna/analyzer/text_match.h"
-#include "rules/rule.h"
 #include "lacuna/prof/bounds.h"
+#include "rules/rule.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -8,8 +8,8 @@
 #include <map>
 #include <span>
 
-#include "rules/rule.h"
 #include "lacuna/prof/bounds.h"
+#include "rules/rule.h"
 
 namespace lacuna::analyzer {
 

@@ -126,10 +126,9 @@ bool LcnBackend::readBlock(const prof::BlockInfo& block, std::span<const prof::C
 void LcnBackend::bound(const prof::BlockInfo& block, const prof::ColumnSpec& column, void* values) const {
   const prof::Bounds bounds = prof::boundsOf(column);
   if (!bounds.any()) return;
-  const std::uint64_t far =
-      column.type == prof::ColumnType::I64
-          ? prof::bringBack(bounds, std::span(static_cast<std::int64_t*>(values), block.rows))
-          : prof::bringBack(bounds, std::span(static_cast<std::uint64_t*>(values), block.rows));
+  const std::uint64_t far = column.type == prof::ColumnType::I64
+                                ? prof::bringBack(bounds, std::span(static_cast<std::int64_t*>(values), block.rows))
+                                : prof::bringBack(bounds, std::span(static_cast<std::uint64_t*>(values), block.rows));
   if (far == 0) return;
   const std::scoped_lock lock(warningMutex_);
   far_[{block.offset, column.name}] = far;

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "lacuna/analyzer/store.h"
-#include "store/kernel_name.h"
 #include "lacuna/prof/bounds.h"
+#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {

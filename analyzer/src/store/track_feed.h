@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lacuna/analyzer/lanes.h"
-#include "store/table_sort.h"
 #include "lacuna/prof/bounds.h"
+#include "store/table_sort.h"
 
 namespace lacuna::analyzer {
 
@@ -224,7 +224,7 @@ struct MemoryCurves {
   struct Curve {
     CounterLane lane;
     std::int64_t bytes = 0;
-    void change(prof::TimeNs time, std::int64_t by) { 
+    void change(prof::TimeNs time, std::int64_t by) {
       prof::addTo(bytes, by);
       lane.add(time, static_cast<double>(bytes));
     }

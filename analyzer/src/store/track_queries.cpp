@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "lacuna/analyzer/text_match.h"
-#include "store/track_feed.h"
 #include "lacuna/prof/bounds.h"
+#include "store/track_feed.h"
 
 namespace lacuna::analyzer {
 

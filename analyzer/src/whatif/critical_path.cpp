@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "whatif/model.h"
 #include "lacuna/prof/bounds.h"
+#include "whatif/model.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "whatif/model.h"
 #include "lacuna/prof/bounds.h"
+#include "whatif/model.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -10,8 +10,8 @@
 #include "lacuna/analyzer/efficiency.h"
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
-#include "whatif/replay.h"
 #include "lacuna/prof/bounds.h"
+#include "whatif/replay.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -59,8 +59,7 @@ std::int64_t scaled(std::int64_t ns, double factor) {
 void scaleNodes(Scenario& scenario, const Change& change) {
   for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {
     std::int64_t& durNs = scenario.nodes[i].durNs;
-    if (scales(change, *scenario.base, i))
-      durNs = scaled(durNs, change.factor);
+    if (scales(change, *scenario.base, i)) durNs = scaled(durNs, change.factor);
   }
 }
 

@@ -8,10 +8,10 @@
 #include <map>
 
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/bounds.h"
 #include "store/kernel_name.h"
 #include "whatif/replay.h"
 #include "whatif/scenario.h"
-#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "whatif/model.h"
 #include "lacuna/prof/bounds.h"
+#include "whatif/model.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -15,10 +15,8 @@ namespace {
 struct ItemName {
   std::string_view key, words;
 };
-constexpr std::array<ItemName, Budget::kItems> kNames{{{"rows", "rows"},
-                                                       {"strings", "strings"},
-                                                       {"text", "bytes of unpacked text"},
-                                                       {"values", "values"}}};
+constexpr std::array<ItemName, Budget::kItems> kNames{
+    {{"rows", "rows"}, {"strings", "strings"}, {"text", "bytes of unpacked text"}, {"values", "values"}}};
 
 std::optional<std::uint64_t> numberOf(std::string_view text) {
   std::uint64_t number = 0;
@@ -59,8 +57,8 @@ Status Budget::raise(std::string_view text) {
     const auto name = std::ranges::find(kNames, part.substr(0, equals), &ItemName::key);
     const auto number = equals < part.size() ? numberOf(part.substr(equals + 1)) : std::nullopt;
     if (name == kNames.end() || !number) {
-      return Error{fmt::format("budget \"{}\": give one or more of rows, strings, text and values, as in rows=20M,text=4G",
-                               text)};
+      return Error{fmt::format(
+          "budget \"{}\": give one or more of rows, strings, text and values, as in rows=20M,text=4G", text)};
     }
     raised.limits_[static_cast<std::size_t>(name - kNames.begin())].least = *number;
     at = end + 1;

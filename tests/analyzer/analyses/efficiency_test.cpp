@@ -61,6 +61,19 @@ TEST(Occupancy, AgreesWithKineto) {
   EXPECT_NEAR(occupancyOf({2400, 256, 27, 0}, 8, 0, 108), 1, 0.005);
 }
 
+TEST(Occupancy, IsUnknownForLaunchesThatNoDeviceExecutes) {
+  constexpr std::uint64_t kMost = UINT64_MAX;
+  for (const std::uint32_t major : {7U, 8U, 9U, 12U}) {
+    EXPECT_EQ(occupancyOf({1, std::uint64_t{65535} * 65537, 16, 0}, major, 0, 108), -1);
+    EXPECT_EQ(occupancyOf({1, 4'294'967'295, 16, 0}, major, 0, 108), -1);
+    EXPECT_EQ(occupancyOf({1, 4'294'967'296, 16, 0}, major, 0, 108), -1);
+    EXPECT_EQ(occupancyOf({1, 32, 16, 4'294'966'272}, major, 0, 108), -1);
+    EXPECT_EQ(occupancyOf({1, 32, UINT32_MAX, 0}, major, 0, 108), -1);
+    EXPECT_EQ(occupancyOf({kMost, kMost, UINT32_MAX, kMost}, major, 0, 108), -1);
+  }
+  EXPECT_DOUBLE_EQ(occupancyOf({kMost, 256, 32, 0}, 8, 0, 108), 1);
+}
+
 TEST(Occupancy, IsUnknownForUnknownDevices) {
   EXPECT_DOUBLE_EQ(occupancyOf({64, 128, 90, 0}, 3, 5, 13), -1);
 }

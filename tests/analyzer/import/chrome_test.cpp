@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -39,6 +40,42 @@ std::string errorOf(std::string_view text) {
   const test::TempFile file(".json", text);
   const auto store = Store::open(file.path());
   return store.ok() ? "" : store.error().message;
+}
+
+TEST(ChromeImport, ManyArgumentsOfOneEventTakeNoLongerThanAsManyOfMany) {
+  constexpr int kArguments = 60'000;
+  std::string args, events;
+  for (int i = 0; i < kArguments; ++i) {
+    args += fmt::format("{}\"arg{}\": {}", i > 0 ? ", " : "", i, i);
+    events +=
+        fmt::format(R"({}{{"ph": "X", "name": "e", "pid": 1, "tid": 1, "ts": {}, "dur": 1, "args": {{"own{}": 1}}}})",
+                    i > 0 ? ", " : "", i + 9, i);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto one =
+      import(R"([{"ph": "X", "name": "e", "pid": 1, "tid": 1, "ts": 1, "dur": 5, "args": {)" + args + "}}]");
+  const auto many = import("[" + events + "]");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+  ASSERT_EQ(one->rows<Arg>(), static_cast<std::uint64_t>(kArguments));
+  const Args read(*one);
+  EXPECT_EQ(read.integer(one->row<Range>(0).args, "arg0"), 0);
+  EXPECT_EQ(read.integer(one->row<Range>(0).args, "arg59999"), 59999);
+  EXPECT_TRUE(one->text(read.shape(one->row<Range>(0).args)).ends_with("\n+arg59998\n+arg59999"));
+  EXPECT_EQ(Args(*many).integer(many->row<Range>(5).args, "own5"), 1);
+}
+
+TEST(ChromeImport, TextThatUnpacksToMoreThanTheBudgetIsReadUpToIt) {
+  std::string text = R"([{"ph": "X", "name": "e", "pid": 1, "tid": 1, "ts": 1, "dur": 5},)";
+  text.append(3'000'000, ' ');
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
+  const test::TempFile file(".json.zst", packed);
+  OpenOptions options;
+  ASSERT_TRUE(options.budget.raise("text=1M"));
+  const auto store = Store::open(file.path(), options);
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ((*store)->rows<Range>(), 1U);
+  EXPECT_THAT((*store)->warnings(), testing::Contains(testing::HasSubstr("beyond the budget")));
 }
 
 const char* const kKineto = R"JSON({

@@ -5,7 +5,10 @@
 
 #include <cstdlib>
 
+#include <chrono>
+
 #include "import/address_set.h"
+#include "import/pickle.h"
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/store.h"
@@ -57,6 +60,51 @@ TEST(SnapshotImport, HistoryBecomesAllocationsWithStacksInEveryProtocol) {
     EXPECT_EQ(store->text(store->row<StackFrame>(frame.parent.value - 1).function), "train");
     EXPECT_EQ(store->rows<StackFrame>(), 5U) << "callers are shared";
   }
+}
+
+/// What a pickle of so many values is refused with.
+std::string errorWithin(std::string_view bytes, std::uint64_t mostValues) {
+  const test::TempFile file(".pickle", bytes);
+  const auto source = ByteSource::open(file.path());
+  const auto pickle = Pickle::read(**source, mostValues);
+  return pickle.ok() ? "" : pickle.error().message;
+}
+
+TEST(SnapshotImport, ValuesMarksAndReferencesCountForTheBudget) {
+  for (const char opcode : {')', ']', '(', 'N'}) {
+    EXPECT_THAT(errorWithin("\x80\x02" + std::string(2'000, opcode) + ".", 1'000),
+                HasSubstr("holds more than 1000 values, the budget for a file of this size; --budget values="));
+  }
+  // One value, and a list that refers to it again and again.
+  std::string list = "\x80\x02]q";
+  list += '\0';
+  list += "(";
+  for (int i = 0; i < 2'000; ++i) (list += 'h') += '\0';
+  EXPECT_THAT(errorWithin(list + "e.", 3'000), HasSubstr("holds more than 3000 values"));
+  EXPECT_EQ(errorWithin(list + "e.", 5'000), "");
+}
+
+/// "X", the size and the text.
+std::string textOp(std::string_view text) {
+  std::string out = "X";
+  for (std::size_t shift = 0; shift < 32; shift += 8) out += static_cast<char>(text.size() >> shift & 0xff);
+  return out.append(text);
+}
+
+TEST(SnapshotImport, ADictionaryThatIsReferredToOftenIsSearchedOnce) {
+  // 60,000 keys, and 60,000 events that are all this dictionary.
+  std::string pickle = "\x80\x02}" + textOp("device_traces") + "](](}q";
+  pickle += '\0';
+  pickle += '(';
+  for (int i = 0; i < 60'000; ++i) pickle += textOp("key " + std::to_string(i)) + "N";
+  pickle += textOp("action") + textOp("alloc") + textOp("size") + "K\x08" + textOp("addr") + "K\x10" + "u";
+  for (int i = 1; i < 60'000; ++i) (pickle += 'h') += '\0';
+  const test::TempFile file(".pickle", pickle + "ees.");
+  const auto begin = std::chrono::steady_clock::now();
+  const auto store = Store::open(file.path());
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ((*store)->rows<Allocation>(), 60'000U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST(SnapshotImport, ANumberWiderThanTheFileIsNamedByItsByte) {

@@ -55,6 +55,29 @@ class LanesTest : public testing::Test {
   std::shared_ptr<const TrackSet> tracks_;
 };
 
+TEST_F(LanesTest, RangesThatNestTooDeepAreCountedInTheLabel) {
+  constexpr prof::TimeNs kRanges = 5'000;
+  for (prof::TimeNs i = 0; i < kRanges; ++i) range(i, 10 * kRanges, "never ended");
+  range(20 * kRanges, 21 * kRanges, "later");
+  build();
+  const Track& track = tracks_->groups[0].tracks[0];
+  EXPECT_EQ(track.lanes.size(), kMostLanes);
+  EXPECT_EQ(track.lanes[0].size(), 2U);
+  EXPECT_EQ(track.events, 5'001U);
+  EXPECT_EQ(track.deeper, 5'000U - kMostLanes);
+  EXPECT_EQ(track.label, "main · 3976 deeper ranges are not drawn");
+}
+
+TEST_F(LanesTest, TracksMayHaveAnyNumber) {
+  for (const std::uint32_t id : {0U, 0x7FFFFFFFU, 0xFFFFFFFEU, 0xFFFFFFFFU}) {
+    trace_.append(prof::Range{.startNs = 1, .durNs = 2, .thread = ThreadId(id), .name = trace_.intern("far")});
+    trace_.append(prof::Kernel{.startNs = 1, .durNs = 2, .queue = QueueId(id), .device = DeviceId(1)});
+    trace_.append(prof::CounterSample{.timeNs = 1, .track = prof::TrackId(id), .value = 1});
+  }
+  build();
+  EXPECT_EQ(tracks_->events, 12U);
+}
+
 TEST_F(LanesTest, NestedRangesGoBelowTheirParents) {
   range(0, 100, "step");
   range(0, 40, "forward");

@@ -129,6 +129,20 @@ TEST_F(TrackFileTest, TracksThatWereAppendedAreTheOnesThatWereBuilt) {
   EXPECT_EQ(std::filesystem::file_size(path()), size) << "they are there already";
 }
 
+TEST_F(TrackFileTest, WhatHasNoLaneIsKeptAsANumber) {
+  auto writer = *prof::Writer::create(path());
+  for (TimeNs i = 0; i < 3'000; ++i) writer.append(prof::Range{.startNs = i, .durNs = 9'000, .thread = ThreadId(1)});
+  ASSERT_TRUE(writer.finish());
+  const auto built = *buildTracks(*open());
+  ASSERT_TRUE(addTracks(path(), {}, 1));
+  const auto loaded = loadTracks(*open());
+  ASSERT_NE(loaded, nullptr);
+  expectSame(*built, *loaded);
+  const Track& track = loaded->groups[0].tracks[0];
+  EXPECT_EQ(track.deeper, 3'000U - kMostLanes);
+  EXPECT_EQ(track.events, 3'000U);
+}
+
 TEST_F(TrackFileTest, TracksAreKeptInTheCacheFolderUntilTheFileChanges) {
   const auto store = open();
   const auto built = *buildTracks(*store);

@@ -72,8 +72,8 @@ class Store {
   class Backend;
 
   /// Opens any source, told apart by its content: .lcn, Kineto or Chrome JSON, an nsys SQLite export, a Perfetto trace,
-  /// a memory snapshot (each also gz, zstd). Fails where the file cannot be read, is none of these, claims more than the
-  /// budget allows, or the progress answered false; what is damaged in it is no failure (see warnings()).
+  /// a memory snapshot (each also gz, zstd). Fails where the file cannot be read, is none of these, claims more than
+  /// the budget allows, or the progress answered false; what is damaged in it is no failure (see warnings()).
   static prof::Result<std::shared_ptr<const Store>> open(const std::filesystem::path& path,
                                                          const OpenOptions& options = {});
   /// Used by builders.

@@ -11,8 +11,8 @@
 
 #include "lacuna/prof/schema.h"
 
-/// Numbers that come from a file. Each column has bounds, which hold from where its rows enter a store: two moments of a
-/// store can be added or subtracted, and so can a moment and a length. Sums of many rows can still grow beyond an
+/// Numbers that come from a file. Each column has bounds, which hold from where its rows enter a store: two moments of
+/// a store can be added or subtracted, and so can a moment and a length. Sums of many rows can still grow beyond an
 /// integer; addTo and takeFrom keep them at its limit.
 namespace lacuna::prof {
 

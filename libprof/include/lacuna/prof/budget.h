@@ -12,8 +12,9 @@
 
 namespace lacuna::prof {
 
-/// What a reader may make of a file. A few bytes can claim rows without end, or unpack to text without end; a reader asks
-/// the budget before it makes them. What a file may become grows with its size, and is the same for all small files.
+/// What a reader may make of a file. A few bytes can claim rows without end, or unpack to text without end; a reader
+/// asks the budget before it makes them. What a file may become grows with its size, and is the same for all small
+/// files.
 class Budget {
  public:
   enum class Item : std::uint8_t {

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "budget_option.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "lacuna/prof/budget.h"
+
+namespace lacuna::cli {
+namespace {
+
+constexpr std::array<const char*, 8> kOpening{"report", "info", "query", "whatif", "diff", "check", "merge", "convert"};
+
+void raiseBudget(const std::string& text) {
+  prof::Budget budget = prof::Budget::ofProcess();
+  if (const auto status = budget.raise(text); !status) throw CLI::ValidationError("--budget", status.error().message);
+  prof::Budget::setOfProcess(budget);
+}
+
+}  // namespace
+
+void addBudget(CLI::App& app) {
+  for (const char* name : kOpening) {
+    app.get_subcommand(name)
+        ->add_option_function<std::string>("--budget", &raiseBudget,
+                                           "what a trace may claim, where it is refused and you trust it: "
+                                           "rows=20M,strings=…,text=…,values=… (default: LACUNA_BUDGET)")
+        ->type_name("ITEMS");
+  }
+}
+
+prof::Status checkBudgetOfEnvironment() {
+  const char* given = std::getenv("LACUNA_BUDGET");
+  if (given == nullptr || *given == '\0') return {};
+  if (const auto status = prof::Budget().raise(given); !status) {
+    return prof::Error{fmt::format("LACUNA_BUDGET: {}", status.error().message)};
+  }
+  return {};
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lacuna/prof/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace lacuna::cli {
+
+/// Adds --budget to every command of `app` that opens traces; to be called once they are there. What it gives holds for
+/// the process before the command begins.
+void addBudget(CLI::App& app);
+
+/// Whether LACUNA_BUDGET, where it is set, can be read.
+prof::Status checkBudgetOfEnvironment();
+
+}  // namespace lacuna::cli

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "record/range_stacks.h"
+
+#include <gtest/gtest.h>
+
+namespace lacuna::prof::recording {
+namespace {
+
+/// Ends up to `most` of the innermost ranges that stand together, and answers how many.
+std::uint64_t popped(OpenStack& stack, OpenBudget& budget, std::uint64_t most = 1) {
+  OpenRange range;
+  return stack.pop(range, budget, most) ? range.times : 0;
+}
+
+OpenRange unseen(std::uint32_t times) {
+  OpenRange range;
+  range.times = times;
+  return range;
+}
+
+// With a search for each it would not end in time.
+TEST(RangeStacks, ManyDomainsAreFoundWithoutASearch) {
+  RangeStacks stacks;
+  OpenBudget budget;
+  constexpr std::uint32_t kDomains = 400'000;
+  for (std::uint32_t domain = 0; domain < kDomains; ++domain) {
+    OpenRange range;
+    range.name = domain;
+    ASSERT_TRUE(stacks.of(domain).push(range, budget));
+  }
+  for (std::uint32_t domain = 0; domain < kDomains; ++domain) {
+    OpenRange range;
+    ASSERT_TRUE(stacks.of(domain).pop(range, budget));
+    ASSERT_EQ(range.name, domain);
+  }
+}
+
+TEST(OpenStack, RangesThatBeganUnseenStandTogether) {
+  OpenStack stack(0);
+  OpenBudget budget;
+  constexpr std::uint32_t kClaimed = 4'000'000'000;
+  ASSERT_TRUE(stack.push(unseen(kClaimed), budget));
+  EXPECT_LE(budget.bytes(), 64u) << "for all of them";
+  EXPECT_EQ(stack.size(), kClaimed);
+  EXPECT_EQ(popped(stack, budget), 1u);
+  EXPECT_EQ(popped(stack, budget, 100), 100u);
+  EXPECT_EQ(popped(stack, budget, OpenStack::kAll), kClaimed - 101);
+  EXPECT_TRUE(stack.empty());
+  EXPECT_EQ(budget.bytes(), 0u);
+}
+
+TEST(OpenStack, RangesOnTopOfUnseenOnesKeepTheirNames) {
+  OpenStack stack(0);
+  OpenBudget budget;
+  ASSERT_TRUE(stack.push(unseen(3), budget));
+  OpenRange named;
+  named.name = 7;
+  ASSERT_TRUE(stack.push(named, budget));
+  OpenRange range;
+  ASSERT_TRUE(stack.pop(range, budget, OpenStack::kAll));
+  EXPECT_EQ(range.name, 7u);
+  EXPECT_EQ(range.times, 1u);
+  ASSERT_TRUE(stack.pop(range, budget));
+  EXPECT_EQ(range.name, 0u);
+  EXPECT_EQ(stack.size(), 2u);
+}
+
+}  // namespace
+}  // namespace lacuna::prof::recording
