@@ -80,7 +80,7 @@ TEST(SnapshotImport, ValuesMarksAndReferencesCountForTheBudget) {
   list += '\0';
   list += "(";
   for (int i = 0; i < 2'000; ++i) (list += 'h') += '\0';
-  EXPECT_THAT(errorWithin(list + "e.", 3'000), HasSubstr("holds more than 3000 values"));
+  EXPECT_THAT(errorWithin(list + "e.", 1'500), HasSubstr("holds more than 1500 values"));
   EXPECT_EQ(errorWithin(list + "e.", 5'000), "");
 }
 

@@ -47,9 +47,9 @@ class Budget {
   };
   [[nodiscard]] const Limit& of(Item item) const { return limits_[static_cast<std::size_t>(item)]; }
 
-  /// Well beyond what real traces have: recordings of nothing but equal ranges take 0.7 bytes a row, others 3; the JSON
+  /// Well beyond what real traces have: recordings of nothing but equal ranges take 0.4 bytes a row, others 3; the JSON
   /// of a profiler unpacks to 15 times its size; a snapshot has a value for each 6 bytes that it unpacks to.
-  std::array<Limit, kItems> limits_{{{4'000'000, 4}, {4'000'000, 2}, {256'000'000, 100}, {4'000'000, 8}}};
+  std::array<Limit, kItems> limits_{{{4'000'000, 6}, {4'000'000, 2}, {256'000'000, 100}, {4'000'000, 8}}};
 };
 
 }  // namespace lacuna::prof
