@@ -55,7 +55,7 @@ class Attacker:
         how, data = seeds.mutant(rng, self.seeds)
         self.mutant.write_bytes(data)
         good = self.good.read_bytes()
-        chosen = list(commands.all_commands(self.options.gui and number % GUI_EVERY == 0))
+        chosen = list(commands.all_commands(rng, self.options.gui and number % GUI_EVERY == 0))
         if self.options.commands:
             chosen = rng.sample(chosen, min(self.options.commands, len(chosen)))
         found = []

@@ -8,6 +8,12 @@ import verdict
 
 QUERIES = ("SELECT count(*) AS n, sum(durNs) AS ns FROM kernel", "SELECT name, startNs, durNs FROM range ORDER BY durNs DESC LIMIT 20",
            "SELECT * FROM allocation LIMIT 20", "SELECT * FROM arg LIMIT 50", "SELECT * FROM process, thread LIMIT 20")
+# What a query must not do, and is refused.
+FORBIDDEN = ("SELECT fts3_tokenizer('simple', x'4141414141414141')", "SELECT load_extension('x')", "VACUUM INTO 'out/copy.db'", "ATTACH 'out/other.db' AS o",
+             "PRAGMA writable_schema = ON", "CREATE VIRTUAL TABLE temp.t USING fts4(a)", "SELECT writefile('out/x', 'x')", "SELECT readfile('/etc/passwd')", "")
+# What costs more than it seems to, and is refused or done within the limits.
+COSTLY = ("SELECT json_extract(replace(hex(zeroblob(50000)), '0', '['), '$')", "SELECT " + "(" * 2000 + "1" + ")" * 2000, "SELECT length(zeroblob(2147483647))",
+          "SELECT replace(hex(zeroblob(400000000)), '0', 'abcdefgh')", "SELECT 'a' LIKE replace(hex(zeroblob(20000)), '0', '%a')", "SELECT 1; SELECT 2")
 FORMATS = {"lcn": None, "chrome": lambda data: verdict.strict_json(data, repeated_keys=True), "perfetto": None, "nsys": None, "folded": verdict.stacks,
            "speedscope": verdict.strict_json, "csv": verdict.table, "table-json": None}
 
@@ -31,7 +37,7 @@ def lines_of_json(data):
     return next((wrong for wrong in map(verdict.strict_json, data.splitlines()) if wrong), "")
 
 
-def all_commands(with_gui):
+def all_commands(rng, with_gui):
     yield Command(["info", "MUTANT"])
     yield Command(["info", "--json", "MUTANT"], printed=verdict.strict_json)
     yield Command(["info", "--verify", "MUTANT"], silent=(1,))
@@ -46,6 +52,8 @@ def all_commands(with_gui):
     for number, sql in enumerate(QUERIES):
         yield Command(["query", "MUTANT", sql] + (["--json"] if number % 2 else []), printed=verdict.strict_json if number % 2 else verdict.plain)
     yield Command(["query", "MUTANT", "SELECT * FROM range LIMIT 100", "--csv"], printed=verdict.table)
+    yield Command(["query", "MUTANT", rng.choice(FORBIDDEN)], codes=(1, 2))
+    yield Command(["query", "MUTANT", rng.choice(COSTLY)])
     for form, holds in FORMATS.items():
         name = f"converted.{form}"
         yield Command(["convert", "-q", "MUTANT", "-o", f"out/{name}", "--to", form], writes={name: lines_of_json if form == "table-json" else holds})

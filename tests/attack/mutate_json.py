@@ -82,16 +82,17 @@ def many_lanes(random, _):
 
 
 def hostile_kernels(random, _):
-    """Dimensions, registers and memory that no device has."""
-    value = lambda: random.choice((0, -1, 1, 1024, 65535, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**64, 1e300, "many", None))
+    """Dimensions, registers and memory that no device has, one or two of them at a time."""
+    extremes = (0, -1, 1, 1024, 65535, 2**27, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**64, 1e300, "many", None)
+    value = lambda usual: random.choice(extremes) if random.random() < 0.15 else usual
     def make(i):
         return {"ph": "X", "cat": "kernel", "name": f"k{i % 3}", "pid": 0, "tid": 7, "ts": i * 100, "dur": 50, "args": {
-            "device": 0, "stream": 7, "correlation": i, "grid": [value() for _ in range(3)], "block": [value() for _ in range(3)],
-            "registers per thread": value(), "shared memory": value(), "blocks per SM": value(), "est. achieved occupancy %": value()}}
-    trace = json.loads(events(random, 20, make))
-    trace["deviceProperties"] = [{"id": 0, "name": "GPU", "totalGlobalMem": value(), "computeMajor": value(), "computeMinor": value(),
-                                  "maxThreadsPerMultiprocessor": value(), "regsPerMultiprocessor": value(), "warpSize": value(),
-                                  "sharedMemPerMultiprocessor": value(), "numSms": value(), "maxThreadsPerBlock": value()}]
+            "device": 0, "stream": 7, "correlation": i, "grid": [value(80), value(1), value(1)], "block": [value(128), value(1), value(1)],
+            "registers per thread": value(64), "shared memory": value(4096), "blocks per SM": value(2), "est. achieved occupancy %": value(50)}}
+    trace = json.loads(events(random, 60, make))
+    usual = {"totalGlobalMem": 1 << 34, "computeMajor": 8, "computeMinor": 0, "maxThreadsPerMultiprocessor": 2048, "regsPerMultiprocessor": 65536,
+             "warpSize": 32, "sharedMemPerMultiprocessor": 167936, "numSms": 108, "maxThreadsPerBlock": 1024}
+    trace["deviceProperties"] = [{"id": 0, "name": "GPU", **{key: value(usual[key]) if random.random() < 0.3 else usual[key] for key in usual}}]
     return json.dumps(trace).encode()
 
 

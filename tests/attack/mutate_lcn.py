@@ -18,11 +18,12 @@ class Block:
         self.at = at
         self.body_bytes, self.header_bytes, self.rows = struct.unpack_from("<QII", data, at + 8)
         self.kind = data[at + 26]
-        self.sections = []
+        self.sections, self.names = [], []
         place = at + HEADER
         place += 1 + data[place]
         body = at + self.header_bytes
         for _ in range(struct.unpack_from("<H", data, at + 44)[0]):
+            self.names.append(bytes(data[place : place + 1 + data[place]]))
             place += 1 + data[place]
             encoding = data[place + 3]
             tail = place + 4 + encoding
@@ -143,6 +144,24 @@ def rows_claimed(random, data):
     return bytes(data)
 
 
+def constant_blocks(random, data):
+    """Blocks of a million rows that take 64 KiB each, since all their columns are constants."""
+    found = [block for block in blocks(data) if block.kind == 1]
+    if not found or native.checksum(b"") is None:
+        return data
+    block = random.choice(found)
+    name_bytes = 1 + data[block.at + HEADER]
+    described = bytearray(data[block.at : block.at + HEADER + name_bytes])
+    for name, (place, _, _) in zip(block.names, block.sections):
+        described += name + data[place : place + 3] + bytes([9, 1])
+        described += struct.pack("<QIQ", random.choice((0, 1, 2, random.choice(mutate_bytes.EXTREMES))), 0, native.checksum(b""))
+    header, body, rows = len(described) + 8, 1 << 16, 1 << 20
+    struct.pack_into("<QII", described, 8, body, header, rows)
+    put_checksum(described, 56, 0, 56)
+    described += struct.pack("<Q", native.checksum(bytes(described)))
+    return data[:HEADER] + (bytes(described) + bytes(body)) * random.choice((1, 20, 100))
+
+
 def repeat_blocks(random, data):
     found = blocks(data)
     if not found:
@@ -164,5 +183,5 @@ def unfinished(random, data):
     return data[: random.choice(found).end + random.choice((0, 1, 70))] if found else data
 
 
-ALL = (bytes_of_a_column, bytes_of_a_column, encoding, encoding, constant, reference, reference, type_of_a_column, counts, counts, times, rows_claimed,
+ALL = (bytes_of_a_column, bytes_of_a_column, encoding, encoding, constant, reference, reference, type_of_a_column, counts, counts, times, rows_claimed, constant_blocks,
        repeat_blocks, shuffle_blocks, unfinished) + mutate_bytes.ALL[:5]

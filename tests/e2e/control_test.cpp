@@ -23,7 +23,7 @@ class ControlTest : public RunTest {
 
   /// Starts `lacuna run` behind the shell's back; its number is in $run.
   static std::string inBackground(const std::string& words) {
-    return program("lacuna") + " run -q " + words + " 2>stderr.txt & run=$!; ";
+    return program("lacuna") + " run --force -q " + words + " 2>stderr.txt & run=$!; ";
   }
   /// Until the program holds before that step, and after `work`, then on.
   static std::string atStep(int step, const std::string& work) {
@@ -70,7 +70,7 @@ class ControlTest : public RunTest {
 
 TEST_F(ControlTest, WhyNothingWasRecordedIsTold) {
   const auto saidWith = [&](const std::string& options) {
-    const std::string words = " run --no-report -o out.lcn " + options + " -- " + steps(3) + " 2>stderr.txt";
+    const std::string words = " run --force --no-report -o out.lcn " + options + " -- " + steps(3) + " 2>stderr.txt";
     EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + words)), 0);
     return said();
   };
@@ -203,7 +203,7 @@ TEST_F(ControlTest, StatusLineTellsAndGoesAway) {
   // Held until it is there.
   ASSERT_EQ(WEXITSTATUS(shell("export HOLD=99; (" + until("[ -e at-99 ]") + until("grep -q dropped stdout.txt") +
                               "touch go-99) & TERM=xterm script -qec '" + program("lacuna") +
-                              " run --no-report -o out.lcn -- " + steps(100) +
+                              " run --force --no-report -o out.lcn -- " + steps(100) +
                               "' terminal.txt >stdout.txt; code=$?; wait; exit $code")),
             0);
   const std::string terminal = textOf("terminal.txt");

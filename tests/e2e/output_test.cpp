@@ -36,7 +36,7 @@ class OutputTest : public RunTest {
     return log;
   }
   /// A run that says what it has to say.
-  int loud(const std::string& words) { return shell(program("lacuna") + " run " + words); }
+  int loud(const std::string& words) { return shell(program("lacuna") + " run --force " + words); }
 };
 
 TEST_F(OutputTest, ARunThatCannotStartLeavesTheOldTraceAlone) {
@@ -72,7 +72,7 @@ TEST_F(OutputTest, RunsThatAreStartedTogetherTakeNumbersOfTheirOwn) {
   constexpr int kRuns = 6;
   std::string all;
   for (int i = 0; i < kRuns; ++i) {
-    all += "(" + program("lacuna") + " run -q -- " + program("ending_program") +
+    all += "(" + program("lacuna") + " run --force -q -- " + program("ending_program") +
            " exit 2>>stderr.txt; echo $? >>codes.txt) & ";
   }
   shell(all + "wait");
@@ -88,11 +88,11 @@ TEST_F(OutputTest, RunsThatAreStartedTogetherTakeNumbersOfTheirOwn) {
 }
 
 TEST_F(OutputTest, ASecondRunIntoTheSameTraceIsRefusedAndTheFirstGoesOn) {
-  EXPECT_EQ(
-      WEXITSTATUS(lacuna("-o out.lcn -- " + program("ending_program") + " wait & run=$!; " +
-                         untilThere("place.txt", "$run") + program("lacuna") +
-                         " run -q -o out.lcn -- true 2>second.txt; echo $? >code.txt; kill -TERM $run; wait $run")),
-      128 + SIGTERM);
+  EXPECT_EQ(WEXITSTATUS(lacuna(
+                "-o out.lcn -- " + program("ending_program") + " wait & run=$!; " + untilThere("place.txt", "$run") +
+                program("lacuna") +
+                " run -q --force -o out.lcn -- true 2>second.txt; echo $? >code.txt; kill -TERM $run; wait $run")),
+            128 + SIGTERM);
   EXPECT_EQ(textOf("code.txt"), "127\n");
   EXPECT_THAT(textOf("second.txt"), HasSubstr("another run records there now"));
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
@@ -112,22 +112,23 @@ TEST_F(OutputTest, TheProgramsCodeIsKeptWhereNothingCanBeSaid) {
   const std::string run = "-o out.lcn -- " + program("nvtx_program") + " 5 ";
   EXPECT_EQ(WEXITSTATUS(loud(run + "2>/dev/full")), 5);
   EXPECT_EQ(WEXITSTATUS(loud(run + "2>&-")), 5);
-  EXPECT_EQ(WEXITSTATUS(shell("(" + program("lacuna") + " run " + run + "; echo $? >code.txt) 2>&1 | true; " +
+  EXPECT_EQ(WEXITSTATUS(shell("(" + program("lacuna") + " run --force " + run + "; echo $? >code.txt) 2>&1 | true; " +
                               "until [ -s code.txt ]; do sleep 0.05; done")),
             0);
   EXPECT_EQ(textOf("code.txt"), "5\n");
   EXPECT_FALSE(rangesOf(trace()).empty()) << "what cannot be said is not written into another file";
   fs::create_directory(folder_ / "gone");
-  EXPECT_EQ(WEXITSTATUS(shell("cd gone; " + program("lacuna") + " run -o ../out.lcn -- sh -c 'rmdir ../gone; exec " +
-                              program("nvtx_program") + " 5' 2>../stderr.txt")),
-            5)
+  EXPECT_EQ(
+      WEXITSTATUS(shell("cd gone; " + program("lacuna") + " run --force -o ../out.lcn -- sh -c 'rmdir ../gone; exec " +
+                        program("nvtx_program") + " 5' 2>../stderr.txt")),
+      5)
       << said();
   EXPECT_THAT(said(), HasSubstr("lacuna report " + fs::canonical(folder_ / "out.lcn").string()));
 }
 
 TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
   // A limit of lacuna's own in place of a full disk; the program takes it back for itself.
-  shell("ulimit -S -f 32; " + program("lacuna") + " run -o out.lcn -- sh -c 'ulimit -S -f unlimited; exec " +
+  shell("ulimit -S -f 32; " + program("lacuna") + " run --force -o out.lcn -- sh -c 'ulimit -S -f unlimited; exec " +
         program("ending_program") + " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
   EXPECT_THAT(said(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
@@ -138,7 +139,7 @@ TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
 
 TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
   const auto full = [&](const std::string& options, const std::string& program) {
-    return WEXITSTATUS(shell("ulimit -S -f 32; " + this->program("lacuna") + " run " + options +
+    return WEXITSTATUS(shell("ulimit -S -f 32; " + this->program("lacuna") + " run --force " + options +
                              " -o out.lcn -- sh -c '" + "ulimit -S -f unlimited; " + program + "' 2>stderr.txt"));
   };
   EXPECT_EQ(full("", program("ending_program") + " many; exit 0"), 1);
@@ -170,7 +171,7 @@ TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
 }
 
 TEST_F(OutputTest, ADumpThatFindsNoRoomCostsNotWhatTheRingHolds) {
-  const std::string run = program("lacuna") + " run -o out.lcn --ring 16M -- sh -c '";
+  const std::string run = program("lacuna") + " run --force -o out.lcn --ring 16M -- sh -c '";
   shell("ulimit -S -f 32; " + run + "ulimit -S -f unlimited; exec " + program("ending_program") +
         " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
@@ -190,7 +191,7 @@ TEST_F(OutputTest, ATraceThatIsTakenAwayMeanwhileIsNoSuccess) {
   EXPECT_EQ(WEXITSTATUS(record("sh -c '" + there + "rm out.lcn; exit 4'")), 4);
   fs::create_directory(folder_ / "sub");
   EXPECT_EQ(WEXITSTATUS(shell(
-                "exec " + program("lacuna") + " run -q -o sub/out.lcn -- sh -c 'cd sub; " + there +
+                "exec " + program("lacuna") + " run --force -q -o sub/out.lcn -- sh -c 'cd sub; " + there +
                 "rm -r $(readlink out.lcn.recording/shm); cd ..; until rm -r sub; do :; done; exit 0' 2>stderr.txt")),
             1);
   EXPECT_THAT(said(), HasSubstr("out.lcn is gone"));
@@ -208,7 +209,7 @@ TEST_F(OutputTest, ARecordingThatIsTakenAwayMeanwhileIsNamed) {
 
 TEST_F(OutputTest, ARunWhoseFolderWasDeletedLeavesTheNextOneThereAlone) {
   const auto until = [](const std::string& file) { return "until [ -e " + file + " ]; do sleep 0.02; done; "; };
-  const std::string run = program("lacuna") + " run -q -o out.lcn -- sh -c '";
+  const std::string run = program("lacuna") + " run --force -q -o out.lcn -- sh -c '";
   shell(run + until("go") + "exit 0' 2>first.txt & first=$!; " + until("out.lcn") +
         "until rm -r out.lcn.recording; do :; done; " + run + ">go; " + until("over") + "exec " +
         program("ending_program") +
@@ -235,7 +236,8 @@ TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreGoneAndNotSaidToBeKept) {
 }
 
 TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {
-  EXPECT_EQ(WEXITSTATUS(shell("ulimit -S -f 8; exec " + program("lacuna") + " run -q -o out.lcn -- true 2>stderr.txt")),
+  EXPECT_EQ(WEXITSTATUS(
+                shell("ulimit -S -f 8; exec " + program("lacuna") + " run --force -q -o out.lcn -- true 2>stderr.txt")),
             127);
   EXPECT_THAT(said(), HasSubstr("Remedy: raise the file size limit (ulimit -f)"));
   EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
@@ -243,7 +245,8 @@ TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {
 
 TEST_F(OutputTest, AProcessThatCannotRecordIsNamedWithTheRemedy) {
   const auto summaryOf = [&](const std::string& limit, const std::string& programs) {
-    shell(program("lacuna") + " run --no-report -o out.lcn -- sh -c '" + limit + "; " + programs + "' 2>stderr.txt");
+    shell(program("lacuna") + " run --force --no-report -o out.lcn -- sh -c '" + limit + "; " + programs +
+          "' 2>stderr.txt");
     EXPECT_THAT(said(), Not(HasSubstr("no process said anything")));
     return said();
   };
@@ -259,7 +262,7 @@ TEST_F(OutputTest, TooFewDescriptorsAreNamedAndNothingIsLeft) {
   int refused = 0;
   for (int limit = 4; limit <= 24; ++limit) {
     const int status = shell("exec 2>stderr.txt; ulimit -n " + std::to_string(limit) + "; exec " + program("lacuna") +
-                             " run -q -o out.lcn -- true");
+                             " run -q --force -o out.lcn -- true");
     if (WEXITSTATUS(status) == 0) continue;
     ++refused;
     EXPECT_EQ(WEXITSTATUS(status), 127) << limit;
@@ -273,7 +276,7 @@ TEST_F(OutputTest, TooFewDescriptorsAreNamedAndNothingIsLeft) {
 TEST_F(OutputTest, AFullDiskIsNamedBeforeTheProgramStarts) {
   fs::create_directory(folder_ / "small");
   const std::string run = "mount -t tmpfs -o size=4k tmpfs small || exit 77; cd small; " + program("lacuna") +
-                          " run -q -o out.lcn -- touch ../started 2>../stderr.txt; code=$?; ls -A; exit $code";
+                          " run -q --force -o out.lcn -- touch ../started 2>../stderr.txt; code=$?; ls -A; exit $code";
   int code = 77;
   for (const std::string alone : {"unshare -m", "unshare -Urm"}) {
     if (code == 77) code = WEXITSTATUS(shell(alone + " sh -c '" + run + "' >left.txt"));
@@ -304,7 +307,7 @@ TEST_F(OutputTest, AProgramsFileSizeLimitLeavesItAlive) {
 TEST_F(OutputTest, WhatWillNotBeRecordedIsSaidBeforeTheProgramStartsAndInTheLog) {
   const std::string note = "lacuna: NVTX_INJECTION64_PATH is set and empty, which stays";
   for (const std::string quiet : {"-q ", "--no-report "}) {
-    ASSERT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH= " + program("lacuna") + " run " + quiet +
+    ASSERT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH= " + program("lacuna") + " run --force " + quiet +
                                 "-o out.lcn -- sh -c 'echo now >&2' 2>stderr.txt")),
               0);
     EXPECT_EQ(said().rfind(note, 0), 0u) << said();
@@ -318,7 +321,7 @@ TEST_F(OutputTest, WhatWillNotBeRecordedIsSaidBeforeTheProgramStartsAndInTheLog)
   EXPECT_THAT(logOf(trace("ring.dump-1.lcn")), HasSubstr(note.substr(8)));
   // Where nobody listens the program runs all the same.
   ASSERT_EQ(WEXITSTATUS(shell("(NVTX_INJECTION64_PATH= " + program("lacuna") +
-                              " run -q -o out.lcn -- sh -c 'exit 5'; echo $? >code.txt) 2>&1 | true; " +
+                              " run -q --force -o out.lcn -- sh -c 'exit 5'; echo $? >code.txt) 2>&1 | true; " +
                               "until [ -s code.txt ]; do sleep 0.05; done")),
             0);
   EXPECT_EQ(textOf("code.txt"), "5\n");
@@ -365,7 +368,7 @@ TEST_F(OutputTest, ARecorderThatHangsHoldsNobodyUp) {
   if (!fs::exists(program("libhanging_injection.so"))) GTEST_SKIP() << "not built";
   EXPECT_EQ(
       WEXITSTATUS(shell("export LACUNA_INJECTION=" + program("libhanging_injection.so") + "; timeout -s KILL 100 " +
-                        program("lacuna") + " run -q -o out.lcn -- sh -c 'exit 6' 2>stderr.txt")),
+                        program("lacuna") + " run --force -q -o out.lcn -- sh -c 'exit 6' 2>stderr.txt")),
       6)
       << said();
 }

@@ -146,7 +146,7 @@ TEST_F(RunTest, NotesWhatItsOwnEventsCost) {
   std::map<std::string, double> costs;
   // It gives up measuring after five seconds, for which a machine may be held up.
   for (int i = 0; i < 5 && costs.empty(); ++i) {
-    ASSERT_EQ(shell("mkdir -p tmp; TMPDIR=$PWD/tmp " + program("lacuna") + " run -q -o out.lcn -- true"), 0);
+    ASSERT_EQ(shell("mkdir -p tmp; TMPDIR=$PWD/tmp " + program("lacuna") + " run --force -q -o out.lcn -- true"), 0);
     EXPECT_TRUE(fs::is_empty(folder_ / "tmp"));
     const Reader reader = trace();
     const auto rows = *reader.table<prof::Environment>();
@@ -427,7 +427,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, EndingTest,
                          [](const auto& info) { return std::string(info.param.how); });
 
 TEST_F(RunTest, PassesStandardInputOn) {
-  EXPECT_EQ(WEXITSTATUS(shell("echo hello | " + program("lacuna") + " run -q -o out.lcn -- " +
+  EXPECT_EQ(WEXITSTATUS(shell("echo hello | " + program("lacuna") + " run --force -q -o out.lcn -- " +
                               program("ending_program") + " stdin")),
             21);
 }
@@ -466,7 +466,7 @@ TEST_F(RunTest, HandsAllArgumentsToAScriptWithoutAnInterpreter) {
 }
 
 TEST_F(RunTest, EndsWithTheReportAndKeepsTheExitCode) {
-  const std::string run = program("lacuna") + " run -o out.lcn ";
+  const std::string run = program("lacuna") + " run --force -o out.lcn ";
   const std::string rest = " -- " + program("nvtx_program") + " 5 >stdout.txt 2>stderr.txt";
   EXPECT_EQ(WEXITSTATUS(shell(run + rest)), 5);
   EXPECT_NE(said().find("lacuna report out.lcn"), std::string::npos) << said();
@@ -477,7 +477,7 @@ TEST_F(RunTest, EndsWithTheReportAndKeepsTheExitCode) {
 
 TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
   std::ofstream(folder_ / "program.sh") << "echo $$ >pid.txt\nexec " << program("ending_program") << " wait\n";
-  shell(program("lacuna") + " run -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
+  shell(program("lacuna") + " run --force -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
         "pid=$(cat pid.txt); kill -KILL $run; kill -TERM $pid; " + untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
   EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording/ --force -o out.lcn >recovered.txt")), 0);
@@ -530,7 +530,7 @@ TEST_F(RunTest, BadUseIsSaidClearly) {
 }
 
 TEST_F(RunTest, ABadInjectionPathIsSaidClearly) {
-  const std::string run = program("lacuna") + " run --no-report -o out.lcn -- ";
+  const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
   EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/bin/sh " + run + "true 2>stderr.txt")), 127);
   EXPECT_NE(said().find("/bin/sh is not lacuna's injected library"), std::string::npos) << said();
   EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/no/such.so " + run + "true 2>stderr.txt")), 127);
@@ -552,8 +552,8 @@ TEST_F(RunTest, ABadInjectionPathIsSaidClearly) {
 
 TEST_F(RunTest, AStaticProgramRunsAndTheSummarySaysWhatIsMissing) {
   if (!fs::exists(program("static_program"))) GTEST_SKIP() << "this build cannot link statically";
-  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " run --no-report -o out.lcn -- " + program("static_program") +
-                              " 2>stderr.txt")),
+  EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " run --force --no-report -o out.lcn -- " +
+                              program("static_program") + " 2>stderr.txt")),
             9);
   EXPECT_NE(said().find("is statically linked and cannot load the recorder"), std::string::npos) << said();
   expectNothingLeft();
@@ -572,7 +572,7 @@ TEST_F(RunTest, ASetUserIdProgramRunsAndTheSummarySaysWhatIsMissing) {
                                         << untilThere("place.txt", "$other")
                                         << "find $LACUNA_RECORDING/ $LACUNA_RECORDING/shm/ -name '*.lcr' >found.txt\n"
                                         << "kill $other\n";
-  const std::string run = program("lacuna") + " run --no-report -o out.lcn -- ";
+  const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
   const auto expectSaid = [&](uid_t user, gid_t group, mode_t mode, const std::string& words) {
     const std::string other = folder_ / "other";
     ASSERT_TRUE(chown(other.c_str(), user, group) == 0 && chmod(other.c_str(), mode) == 0);
@@ -594,7 +594,7 @@ TEST_F(RunTest, TheLoaderRunsAProgramThatIsRecorded) {
 #endif
   const fs::path loader = "/lib64/ld-linux-x86-64.so.2";
   if (!fs::exists(loader)) GTEST_SKIP() << "no loader at " << loader;
-  const std::string run = program("lacuna") + " run --no-report -o out.lcn -- ";
+  const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
   EXPECT_EQ(WEXITSTATUS(shell(run + loader.string() + " " + program("ending_program") + " exit 2>stderr.txt")), 3);
   EXPECT_EQ(said().find("statically linked"), std::string::npos) << said();
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
@@ -604,7 +604,7 @@ TEST_F(RunTest, CallsOfNcclHaveTheirBytesCommunicatorRootPeerAndReduction) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the libraries were built without the sanitizer";
 #endif
-  const std::string run = program("lacuna") + " run -q -o out.lcn --trace nccl -- ";
+  const std::string run = program("lacuna") + " run --force -q -o out.lcn --trace nccl -- ";
   ASSERT_EQ(WEXITSTATUS(shell(run + program("libraries_program") + " >found.txt 2>stderr.txt")), 0);
   if (textOf("found.txt").find("nccl, all calls") == std::string::npos) GTEST_SKIP() << "no NCCL that takes them";
   const Reader reader = trace();
@@ -637,7 +637,7 @@ TEST_F(RunTest, LibrariesAnnotateWhereTheirSwitchIsOn) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the libraries were built without the sanitizer";
 #endif
-  const std::string run = program("lacuna") + " run -q -o out.lcn --trace ";
+  const std::string run = program("lacuna") + " run --force -q -o out.lcn --trace ";
   const std::string rest = " -- " + program("libraries_program") + " >found.txt 2>stderr.txt";
   ASSERT_EQ(WEXITSTATUS(shell(run + "nvtx,cublas,cudnn,nccl" + rest)), 0);
   const std::string found = textOf("found.txt");

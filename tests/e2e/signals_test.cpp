@@ -24,7 +24,7 @@ class SignalTest : public RunTest {
   template <class Prepare>
   pid_t start(std::vector<std::string> words, Prepare&& prepare) {
     const std::string lacuna = program("lacuna");
-    words.insert(words.begin(), {lacuna, "run", "-q", "-o", "out.lcn", "--"});
+    words.insert(words.begin(), {lacuna, "run", "-q", "--force", "-o", "out.lcn", "--"});
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);

@@ -118,7 +118,8 @@ TEST_F(TreeTest, ARankIsANumberOrNone) {
       {"RANK=12", 12}, {"RANK=", -1}, {"RANK=first", -1}, {"RANK=1st SLURM_PROCID=3", 3}, {"RANK=99999999999", -1}};
   for (const auto& [variables, rank] : cases) {
     const std::string environment = std::string("env -u RANK -u SLURM_PROCID ") + variables + ' ';
-    ASSERT_EQ(shell(environment + program("lacuna") + " run -q -o out.lcn -- " + program("nvtx_program") + " 0"), 0);
+    ASSERT_EQ(
+        shell(environment + program("lacuna") + " run --force -q -o out.lcn -- " + program("nvtx_program") + " 0"), 0);
     EXPECT_THAT(*trace().column<&prof::Process::rank>(), testing::ElementsAre(rank)) << variables;
   }
 }

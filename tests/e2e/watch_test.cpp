@@ -126,7 +126,7 @@ TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereNothingIsMeasured) {
 TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereTheKernelDoesNotTell) {
   // Until looks at /proc have told of it.
   const int status = shell("export HOLD=0; " + program("without_perf") + " " + program("lacuna") +
-                           " run -q -o out.lcn --trace nvtx -- sh -c '" + program("step_program") +
+                           " run -q --force -o out.lcn --trace nvtx -- sh -c '" + program("step_program") +
                            " step 1 0; exit 5' & run=$!; until [ -e at-0 ] || ! kill -0 $run; do sleep 0.02; done; " +
                            untilSaved() + "touch go-0; wait $run");
   if (WEXITSTATUS(status) == 126) GTEST_SKIP() << "nothing can be refused to a program here";
@@ -161,7 +161,7 @@ class SleepingTest : public WatchTest {
   }
   /// Comes back once it sleeps and that has been seen. It is $pid, and `lacuna run` is $run.
   void sleepsWith(const std::string& options) {
-    ASSERT_EQ(shell(program("lacuna") + " run -q --trace samples -o out.lcn " + options +
+    ASSERT_EQ(shell(program("lacuna") + " run --force -q --trace samples -o out.lcn " + options +
                     " -- sleep 1000 2>stderr.txt & echo run=$! >pids; . ./pids; "
                     "until pid=$(echo $(cat /proc/$run/task/$run/children)); "
                     "[ \"$(cut -d' ' -f2,3 /proc/$pid/stat 2>/dev/null)\" = '(sleep) S' ] || ! kill -0 $run; do "
@@ -210,8 +210,8 @@ TEST_F(SleepingTest, AStateThatLastsWhenRecordingStartsBeginsThere) {
 }
 
 TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {
-  ASSERT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") + " run -q -o out.lcn -- " + program("spin_program") +
-                              " 500 2>stderr.txt")),
+  ASSERT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") + " run --force -q -o out.lcn -- " +
+                              program("spin_program") + " 500 2>stderr.txt")),
             4);
   const Reader reader = trace();
   const auto tracks = *reader.table<prof::CounterTrack>();
@@ -256,8 +256,9 @@ TEST_F(WatchTest, WhatTheRecorderRunsOnCoresOfItsOwnIsACounterOfItsOwn) {
     if (CPU_ISSET(core, &allowed)) cores.push_back(core);
   }
   if (cores.size() < 2) GTEST_SKIP() << "one core";
-  ASSERT_EQ(WEXITSTATUS(shell(fmt::format("taskset -c {} {} run -q -o out.lcn --trace counters -- taskset -c {} {} 400",
-                                          cores[0], program("lacuna"), cores[1], program("spin_program")))),
+  ASSERT_EQ(WEXITSTATUS(
+                shell(fmt::format("taskset -c {} {} run -q --force -o out.lcn --trace counters -- taskset -c {} {} 400",
+                                  cores[0], program("lacuna"), cores[1], program("spin_program")))),
             4);
   const Reader reader = trace();
   const auto tracks = *reader.table<prof::CounterTrack>();
@@ -334,7 +335,7 @@ TEST_F(WatchTest, ThreadStatesAddUpToTheirThreads) {
 
 TEST_F(WatchTest, LookingAtProcGivesStatesAndTimesButNoStacks) {
   const int status = shell(lingering() + "exec " + program("lacuna") +
-                           " run --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
+                           " run --force --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
                            program("spin_program") + " 200; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4);
   EXPECT_THAT(said(), HasSubstr("looked at every 10 ms in /proc"));
@@ -348,7 +349,7 @@ TEST_F(WatchTest, LookingAtProcGivesStatesAndTimesButNoStacks) {
 
 TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
   const int status = shell("exec " + program("lacuna") +
-                           " run --no-report --trace samples,nvtx --sampler timer -o out.lcn -- sh -c '" +
+                           " run --force --no-report --trace samples,nvtx --sampler timer -o out.lcn -- sh -c '" +
                            program("spin_program") + " 300; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4) << said();
   EXPECT_THAT(said(), HasSubstr("CPU samples come from timers in the programs (as asked for)"));
@@ -395,10 +396,10 @@ TEST_F(WatchTest, TimersGiveAtLeastThePlaceInProgramsOfOthers) {
 TEST_F(WatchTest, TimersLeaveAProgramsSignalsAlone) {
   // With one signal left the timers move there; with none they stop.
   for (const char* spare : {"29", "2", "0"}) {
-    EXPECT_EQ(
-        WEXITSTATUS(shell(lingering() + program("lacuna") + " run -q -o out.lcn --trace samples --sampler timer -- " +
-                          program("signal_program") + " " + spare + " 2>stderr.txt")),
-        0)
+    EXPECT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") +
+                                " run --force -q -o out.lcn --trace samples --sampler timer -- " +
+                                program("signal_program") + " " + spare + " 2>stderr.txt")),
+              0)
         << spare << ": " << said();
     EXPECT_GT(sampledMs(trace()), 100) << spare << ": looking at /proc tells of the rest";
   }
@@ -421,7 +422,7 @@ TEST_F(WatchTest, TheKernelsSamplesCanBeInsistedOn) {
 TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
   std::ofstream(folder_ / "program.sh") << program("spin_program") << " 30\n"
                                         << program("ending_program") << " wait & echo $! >pid.txt; wait\n";
-  shell(program("lacuna") + " run -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
+  shell(program("lacuna") + " run --force -q -o out.lcn -- sh program.sh & run=$!; " + untilThere("place.txt", "$run") +
         untilThere("pid.txt", "$run") + untilSaved() + "kill -KILL $run; pid=$(cat pid.txt); kill -TERM $pid; " +
         untilGone("$pid"));
   ASSERT_TRUE(fs::is_directory(folder_ / "out.lcn.recording"));
@@ -434,7 +435,7 @@ TEST_F(WatchTest, NamesSurviveTheDeathOfTheSupervisor) {
 TEST_F(WatchTest, StacksAndThreadNamesSurviveTheDeathOfTheSupervisor) {
   if (!kernelSamples()) GTEST_SKIP() << "no samples on this machine";
   // Field 14 of /proc/PID/stat is CPU time in hundredths of a second.
-  shell(program("lacuna") + " run -q -o out.lcn --trace nvtx,samples -- " + program("spin_program") +
+  shell(program("lacuna") + " run --force -q -o out.lcn --trace nvtx,samples -- " + program("spin_program") +
         " 60000 & run=$!; until pid=$(echo $(cat /proc/$run/task/$run/children)); "
         "[ \"$(cat /proc/$pid/comm 2>/dev/null)\" = spin_program ] || ! kill -0 $run; do sleep 0.05; done; "
         "until [ $(cut -d' ' -f14 /proc/$pid/stat) -gt 100 ]; do sleep 0.1; done; " +

@@ -118,7 +118,7 @@ std::string inNamespace() {
 TEST_F(WindowTest, AProcessThatNumbersItselfOtherwiseIsRecordedToItsEnd) {
   const std::string unshare = inNamespace();
   if (unshare.empty()) GTEST_SKIP() << "PID namespaces are not allowed here";
-  ASSERT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") + " run -q -o out.lcn -- " + unshare + " " +
+  ASSERT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") + " run --force -q -o out.lcn -- " + unshare + " " +
                               program("window_program") + " work 2>stderr.txt")),
             0)
       << said();
