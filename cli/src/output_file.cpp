@@ -105,7 +105,11 @@ prof::Status OutputFile::writeText(std::string_view text) const {
     std::ofstream file(path, std::ios::binary);
     file << text;
     file.close();
-    return file ? prof::Status() : prof::Error{notWritten(path.string())};
+    if (file) return {};
+    const int error = errno;
+    return prof::Error{
+        fmt::format("{}: cannot be written{}", path.string(),
+                    error == 0 ? "; check that the folder exists and has room" : ": " + prof::fileProblem(error))};
   });
 }
 

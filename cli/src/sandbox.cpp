@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The interface of the kernel, here because the headers of older distributions lack it or end before its later versions.
-// docs: userspace-api/landlock of the kernel.
+// The interface of the kernel, here because the headers of older distributions lack it or end before its later
+// versions. docs: userspace-api/landlock of the kernel.
 constexpr long kCreateRuleset = 444;
 constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
@@ -103,14 +103,14 @@ class Landlock {
 
 /// Reading, analysing and writing need none of these.
 constexpr std::array kDenied{
-    SYS_execve,        SYS_execveat,      SYS_ptrace,       SYS_process_vm_readv, SYS_process_vm_writev,
-    SYS_socket,        SYS_connect,       SYS_bind,         SYS_listen,           SYS_accept4,
-    SYS_mount,         SYS_umount2,       SYS_pivot_root,   SYS_chroot,           SYS_setns,
-    SYS_unshare,       SYS_bpf,           SYS_kexec_load,   SYS_init_module,      SYS_finit_module,
-    SYS_delete_module, SYS_keyctl,        SYS_add_key,      SYS_request_key,      SYS_perf_event_open,
-    SYS_userfaultfd,   SYS_reboot,        SYS_swapon,       SYS_swapoff,          SYS_open_by_handle_at,
-    SYS_quotactl,      SYS_acct,          SYS_settimeofday, SYS_clock_settime,    SYS_sethostname,
-    SYS_personality,   SYS_memfd_create,  SYS_kcmp,         SYS_pidfd_getfd,      SYS_io_uring_setup,
+    SYS_execve,        SYS_execveat,     SYS_ptrace,       SYS_process_vm_readv, SYS_process_vm_writev,
+    SYS_socket,        SYS_connect,      SYS_bind,         SYS_listen,           SYS_accept4,
+    SYS_mount,         SYS_umount2,      SYS_pivot_root,   SYS_chroot,           SYS_setns,
+    SYS_unshare,       SYS_bpf,          SYS_kexec_load,   SYS_init_module,      SYS_finit_module,
+    SYS_delete_module, SYS_keyctl,       SYS_add_key,      SYS_request_key,      SYS_perf_event_open,
+    SYS_userfaultfd,   SYS_reboot,       SYS_swapon,       SYS_swapoff,          SYS_open_by_handle_at,
+    SYS_quotactl,      SYS_acct,         SYS_settimeofday, SYS_clock_settime,    SYS_sethostname,
+    SYS_personality,   SYS_memfd_create, SYS_kcmp,         SYS_pidfd_getfd,      SYS_io_uring_setup,
     SYS_io_uring_enter};
 
 #if defined(__x86_64__)
@@ -178,8 +178,7 @@ prof::Error missing(std::string_view what) {
 
 SandboxSupport sandboxSupport() {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion);
-  return {version > 0 ? static_cast<int>(version) : 0,
-          kArchitecture != 0 && ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0};
+  return {version > 0 ? static_cast<int>(version) : 0, kArchitecture != 0 && ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0};
 }
 
 prof::Status confine(const std::string& mode, const Needs& needs) {

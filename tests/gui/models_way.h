@@ -73,7 +73,8 @@ inline void showEverything(const std::shared_ptr<const analyzer::Store>& store) 
     for (const analyzer::Track& track : group.tracks) showEvents(trace, track);
   }
   showTable(areaTable(*trace, analyzer::areaStats(*trace->tracks, trace->tracks->span)));
-  if (const auto moment = analyzer::memoryAt(*store, trace->tracks->span.endNs)) showTable(momentTable(*trace, *moment));
+  if (const auto moment = analyzer::memoryAt(*store, trace->tracks->span.endNs))
+    showTable(momentTable(*trace, *moment));
   if (const auto analysis = analyzer::analyse(store)) showAnalysis(*analysis);
 }
 

@@ -118,7 +118,8 @@ std::string compareFault(const Analysis& analysis) {
 std::string queryFault(const std::shared_ptr<const Store>& store) {
   Query query(store);
   for (const char* sql : kQueries) {
-    const auto status = query.run(sql, [](const auto&) {}, [](const auto&) { return true; });
+    const auto status = query.run(
+        sql, [](const auto&) {}, [](const auto&) { return true; });
     if (!status.ok() && status.error().message.empty()) return fmt::format("no reason why this fails: {}", sql);
   }
   return "";
