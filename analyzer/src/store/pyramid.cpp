@@ -108,8 +108,12 @@ void Lane::add(TimeNs startNs, TimeNs durNs, StringId name) {
   if (builder_) take(size() - 1, startNs, durNs, name.value);
 }
 
+/// Of a lane of many years the last bucket may end behind the last moment that there is.
 TimeNs Lane::bucketStart(std::size_t bucket) const {
-  return origin_ + (static_cast<TimeNs>(bucket) << shift_);
+  const auto origin = static_cast<std::uint64_t>(origin_);
+  const std::uint64_t room = static_cast<std::uint64_t>(INT64_MAX) - origin;
+  if (bucket > room >> shift_) return INT64_MAX;
+  return static_cast<TimeNs>(origin + (std::uint64_t{bucket} << shift_));
 }
 
 /// Adds a stretch within the current bucket. Where that is narrower than sixteen nanoseconds, parts of one are counted.
