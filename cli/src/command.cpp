@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "sandbox_option.h"
+
 namespace lacuna::cli {
 namespace {
 
@@ -166,7 +168,10 @@ std::vector<std::string> Command::optionNames() const {
 }
 
 void Command::does(std::function<void()> work) {
-  app_->callback(std::move(work));
+  app_->callback([app = app_, work = std::move(work)] {
+    enterSandbox(*app);
+    work();
+  });
 }
 
 }  // namespace lacuna::cli

@@ -27,6 +27,7 @@
 #include "nearest.h"
 #include "output.h"
 #include "safe_output.h"
+#include "sandbox_option.h"
 
 namespace {
 
@@ -127,6 +128,7 @@ int parseAndRun(int argc, char** argv) {
   int exitCode = kOk;
   for (const AddCommand add : kCommands) add(app, exitCode);
   addBudget(app);
+  addSandbox(app);
   if (const auto status = checkBudgetOfEnvironment(); !status) return printMisuse(status.error().message);
   app.footer(
       "Exit codes: 0 done, 1 an error (said on standard error), 2 wrong usage; run and check have more.\n"

@@ -16,10 +16,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-
-#include "command.h"
 
 namespace lacuna::cli {
 namespace {
@@ -90,7 +87,9 @@ class Landlock {
     if (rule.folder < 0) return;
     struct stat about {};
     if (::fstat(rule.folder, &about) == 0 && !S_ISDIR(about.st_mode)) rule.allowed &= kOfFiles;
-    isWhole_ = ::syscall(kAddRule, ruleset_, kBelowPath, &rule, 0) == 0 && isWhole_;
+    // A pipe lies in no folder, and is not restricted.
+    const bool added = ::syscall(kAddRule, ruleset_, kBelowPath, &rule, 0) == 0 || errno == EBADFD;
+    isWhole_ = added && isWhole_;
     ::close(rule.folder);
   }
   bool enter() { return isWhole_ && ruleset_ >= 0 && ::syscall(kRestrictSelf, ruleset_, 0) == 0; }
@@ -195,14 +194,6 @@ prof::Status confine(const std::string& mode, const Needs& needs) {
   if (here.landlock > 0 && !enterLandlock(here.landlock, needs) && must) return missing("Landlock refused the rules");
   if (!denyCalls() && must) return missing("this kernel has no seccomp filters, or it is switched off");
   return {};
-}
-
-void addSandbox(Command& command, std::string& mode) {
-  const char* given = std::getenv("LACUNA_SANDBOX");
-  mode = given != nullptr && *given != '\0' ? given : "auto";
-  command.option("--sandbox", mode,
-                 "auto, on or off: reads traces without access to other files, to the network and to other programs, "
-                 "where the kernel can (docs/trace-files.md)");
 }
 
 }  // namespace lacuna::cli

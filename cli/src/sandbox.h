@@ -10,8 +10,6 @@
 
 namespace lacuna::cli {
 
-class Command;
-
 /// What a command that reads a trace needs of the system once it has read its options. Whoever takes over the process
 /// through a hostile trace gets no more than that.
 struct Needs {
@@ -31,8 +29,5 @@ SandboxSupport sandboxSupport();
 /// the process has one thread. `mode` is "auto" (as far as the kernel can, silently), "on" (fails where something is
 /// missing) or "off".
 prof::Status confine(const std::string& mode, const Needs& needs);
-
-/// --sandbox, which LACUNA_SANDBOX sets where it is not given.
-void addSandbox(Command& command, std::string& mode);
 
 }  // namespace lacuna::cli

@@ -554,6 +554,24 @@ TEST_F(TraceFiles, AQueryPrintsInfiniteNumbersAsTextsOfJson) {
   EXPECT_EQ(double(row["d"]), 1.5);
 }
 
+TEST_F(TraceFiles, EveryCommandWorksInTheSandbox) {
+  if (lacuna("generate -o run.lcn --steps 3"); lacuna("info run.lcn --sandbox on") != 0) {
+    GTEST_SKIP() << "this kernel cannot confine: " << said();
+  }
+  for (const char* to : {"run.json", "run.json.gz", "run.pftrace", "run.sqlite", "run.folded", "run.speedscope.json"}) {
+    EXPECT_EQ(lacuna(fmt::format("convert run.lcn -q --sandbox on -o {}", to)), 0) << said();
+  }
+  for (const char* file : {"run.lcn", "run.json", "run.json.gz", "run.pftrace", "run.sqlite"}) {
+    EXPECT_EQ(lacuna(fmt::format("report {} --sandbox on --html page.html --force", file)), 0) << said();
+    EXPECT_EQ(lacuna(fmt::format("query {} --sandbox on 'SELECT count(*) FROM kernel'", file)), 0) << said();
+  }
+  EXPECT_EQ(lacuna("whatif run.lcn --sandbox on 'kernel:*0.5'"), 0) << said();
+  EXPECT_EQ(lacuna("diff run.lcn run.json --sandbox on"), 0) << said();
+  EXPECT_EQ(lacuna("merge run.lcn run.json --sandbox on -o both.lcn"), 0) << said();
+  EXPECT_EQ(lacuna("info both.lcn --sandbox perhaps"), 2);
+  EXPECT_THAT(said(), HasSubstr("auto, on and off"));
+}
+
 TEST_F(TraceFiles, AQueryCutsLongTextsBetweenCharacters) {
   generate();
   const auto selected = [&](const std::string& text) {

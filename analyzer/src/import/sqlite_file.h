@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lacuna/prof/budget.h"
 #include "lacuna/prof/result.h"
 
 struct sqlite3;
