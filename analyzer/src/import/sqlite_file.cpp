@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "import/byte_source.h"
+#include "import/sqlite_log.h"
 #include "lacuna/prof/file_error.h"
 #include "store/sqlite_guard.h"
 
@@ -56,15 +57,6 @@ std::uint64_t bytesTold(const std::filesystem::path& path) {
   };
   const std::uint64_t pageSize = number(16, 2);
   return number(28, 4) * (pageSize == 1 ? 65536 : pageSize);
-}
-
-/// Unpacking leaves so much of the temporary folder free, which others use too.
-constexpr std::uintmax_t kKeptFree = std::uintmax_t{256} << 20;
-
-bool hasRoom(const std::filesystem::path& folder, std::uintmax_t bytes) {
-  std::error_code unknown;
-  const std::filesystem::space_info space = std::filesystem::space(folder, unknown);
-  return unknown || space.available >= kKeptFree + bytes;
 }
 
 /// A file in the temporary folder that has no name and goes with this object, or with the process.
@@ -269,15 +261,17 @@ class SqliteFile::Unpacked {
 prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path,
                                                            const prof::Budget& budget) {
   std::unique_ptr<SqliteFile> file(new SqliteFile);
-  if (!isPlain(path)) {
+  file->path_ = path;
+  prof::Status status;
+  if (isPlain(path)) {
+    status = openDatabase(path, &file->db_);
+  } else {
     auto unpacked = Unpacked::from(path, budget);
     if (!unpacked) return unpacked.error();
     file->unpacked_ = std::move(*unpacked);
+    if (file->unpacked_->openAs(&file->db_) != SQLITE_OK) status = prof::Error{sqlite3_errmsg(file->db_)};
   }
-  const int code = file->unpacked_
-                       ? file->unpacked_->openAs(&file->db_)
-                       : sqlite3_open_v2(path.c_str(), &file->db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
-  const prof::Status status = code == SQLITE_OK ? file->begin() : prof::Error{sqlite3_errmsg(file->db_)};
+  if (status) status = file->begin();
   if (!status) return prof::Error{fmt::format("{}: {}", path.string(), status.error().message)};
   return file;
 }
@@ -351,10 +345,10 @@ void SqliteFile::openDamaged(const std::string& why) {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
   problem_ = fmt::format("the database is damaged ({}): what is readable of it was read", why);
-  const std::filesystem::path path = sqlite3_db_filename(db_, "main");
+  if (unpacked_) return;
   std::error_code unknown;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
-  const std::uint64_t told = bytesTold(path);
+  const std::uintmax_t bytes = std::filesystem::file_size(path_, unknown);
+  const std::uint64_t told = bytesTold(path_);
   if (unknown || bytes >= told) return;
   isCutOff_ = true;
   problem_ =

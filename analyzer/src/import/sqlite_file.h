@@ -21,7 +21,8 @@ struct sqlite3_stmt;
 namespace lacuna::analyzer {
 
 /// A database that somebody else wrote, opened for reading only: ordinary tables, no views, no triggers, no extensions.
-/// A compressed one is unpacked into a temporary file without a name first. One thread at a time.
+/// A compressed one is unpacked into a temporary file without a name first; one with changes in a write-ahead log is
+/// copied with it into temporary files. No file appears beside it. One thread at a time.
 class SqliteFile {
  public:
   static prof::Result<std::unique_ptr<SqliteFile>> open(const std::filesystem::path& path,
@@ -51,6 +52,7 @@ class SqliteFile {
   void openDamaged(const std::string& why);
   void learnViews();
 
+  std::filesystem::path path_;
   std::unique_ptr<Unpacked> unpacked_;
   sqlite3* db_ = nullptr;
   std::map<std::string, std::set<std::string>> tables_;

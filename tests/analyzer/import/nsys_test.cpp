@@ -12,6 +12,7 @@
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store.h"
 #include "support/random_store.h"
+#include "support/temp_dir.h"
 #include "support/temp_file.h"
 
 namespace lacuna::analyzer {
@@ -401,6 +402,39 @@ TEST_F(NsysImportTest, ADamagedPageIsNamedWithItsRowAndByte) {
               testing::Contains(testing::AllOf(HasSubstr("table NVTX_EVENTS"),
                                                HasSubstr("after " + std::to_string(rows) + " rows"),
                                                HasSubstr("page 20, from byte " + std::to_string(19 * 4096) + ")"))));
+}
+
+std::set<std::string> filesIn(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+/// Changes that a program has not yet brought from the log into the database are rows as all others.
+TEST_F(NsysImportTest, ADatabaseWithALogIsReadWithItAndNothingAppearsBesideIt) {
+  const test::TempDir live, copy, temporary;
+  {
+    Database db(live / "t.sqlite");
+    db.run("PRAGMA journal_mode = WAL");
+    db.run("PRAGMA wal_autocheckpoint = 0");
+    db.run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)");
+    db.run("INSERT INTO NVTX_EVENTS VALUES (10, 15, 59, 'a', 167772171)");
+    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    db.run("INSERT INTO NVTX_EVENTS VALUES (20, 25, 59, 'b', 167772171), (30, 35, 59, 'c', 167772171)");
+    for (const char* name : {"t.sqlite", "t.sqlite-wal"}) std::filesystem::copy_file(live / name, copy / name);
+  }
+  ::setenv("TMPDIR", temporary.path().c_str(), 1);
+  const auto pending = Store::open(copy / "t.sqlite");
+  ASSERT_TRUE(pending.ok()) << pending.error().message;
+  EXPECT_EQ((*pending)->rows<Range>(), 3U);
+  EXPECT_EQ(filesIn(copy.path()), (std::set<std::string>{"t.sqlite", "t.sqlite-wal"}));
+  std::filesystem::remove(copy / "t.sqlite-wal");
+  const auto without = Store::open(copy / "t.sqlite");
+  ASSERT_TRUE(without.ok()) << without.error().message;
+  EXPECT_EQ((*without)->rows<Range>(), 1U);
+  EXPECT_EQ(filesIn(copy.path()), std::set<std::string>{"t.sqlite"});
+  EXPECT_EQ(filesIn(temporary.path()), std::set<std::string>{});
+  ::unsetenv("TMPDIR");
 }
 
 TEST_F(NsysImportTest, CompressedDatabasesAreUnpacked) {
