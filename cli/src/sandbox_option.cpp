@@ -15,12 +15,13 @@ namespace lacuna::cli {
 namespace {
 
 constexpr const char* kOption = "--sandbox";
-constexpr std::array<const char*, 8> kOpening{"report", "info", "query", "whatif", "diff", "check", "merge", "convert"};
+constexpr std::array<const char*, 8> kConfined{"report", "info",  "query", "whatif",
+                                               "diff",   "check", "merge", "convert"};
 /// The options that name what a command writes.
-constexpr std::array<const char*, 3> kWriting{"--output", "--html", "--junit"};
+constexpr std::array<const char*, 3> kOutputOptions{"--output", "--html", "--junit"};
 
 bool isOutput(const CLI::Option& option) {
-  for (const char* name : kWriting) {
+  for (const char* name : kOutputOptions) {
     if (option.check_name(name)) return true;
   }
   return false;
@@ -54,7 +55,7 @@ std::string modeOf(const CLI::Option& option) {
 }  // namespace
 
 void addSandbox(CLI::App& app) {
-  for (const char* name : kOpening) {
+  for (const char* name : kConfined) {
     app.get_subcommand(name)
         ->add_option(kOption,
                      "auto, on or off: read traces without other files, the network and other programs, as far as the "
