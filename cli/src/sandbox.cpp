@@ -150,8 +150,9 @@ std::vector<fs::path> systemFiles() {
 
 fs::path folderOf(const fs::path& file) {
   std::error_code ignored;
-  const fs::path real = fs::weakly_canonical(file, ignored);
-  return (ignored ? fs::absolute(file, ignored) : real).parent_path();
+  const fs::path whole = fs::absolute(file, ignored);
+  const fs::path real = fs::weakly_canonical(whole, ignored);
+  return (ignored ? whole : real).parent_path();
 }
 
 bool enterLandlock(int version, const Needs& needs) {

@@ -111,17 +111,17 @@ def check_json_outputs(trace, other, folder):
     for table in TABLES:
         check_json(run("query", trace, f"SELECT *, 1e999 AS x FROM \"{table}\"", "--json").stdout, f"query of {table}")
         out = os.path.join(folder, "table.json")
-        run("convert", trace, out, "--to", "table-json", "--table", table)
+        run("convert", trace, "-o", out, "--to", "table-json", "--table", table)
         check_json(open(out, "rb").read(), f"table-json of {table} in {trace}", lines=True)
         os.remove(out)
     for name, how in (("out.json", "chrome"), ("out.speedscope.json", "speedscope")):
         out = os.path.join(folder, name)
-        run("convert", trace, out, "--to", how)
+        run("convert", trace, "-o", out, "--to", how)
         text = open(out, "rb").read()
         check_json(text, f"{how} of {trace}")
         check(b"\x1b" not in text and b"\x7f" not in text, f"{how} of {trace} has no control characters")
         if how == "chrome":  # and what we wrote, we read and write again
-            run("convert", out, out + ".again.json")
+            run("convert", out, "-o", out + ".again.json")
             check_json(open(out + ".again.json", "rb").read(), f"{how} of {how} of {trace}")
             os.remove(out + ".again.json")
         os.remove(out)
@@ -141,7 +141,7 @@ def check_csv(trace, folder):
     sql = "SELECT name, -5 AS number, '-5' AS word FROM range UNION SELECT text, NULL, '' FROM log"
     done = run("query", trace, sql, "--csv")
     out = os.path.join(folder, "range.csv")
-    run("convert", trace, out, "--table", "range")
+    run("convert", trace, "-o", out, "--table", "range")
     for text in (done.stdout, open(out, "rb").read()):
         check(b"\x1b[31mred" in text and b"bad\xff" in text, "a file gets the bytes as they are")
         for row in csv.reader(io.StringIO(text.decode("latin-1"))):
@@ -182,7 +182,7 @@ def check_page(trace, folder):
 
 def check_folded(trace, folder):
     out = os.path.join(folder, "out.folded")
-    run("convert", trace, out)
+    run("convert", trace, "-o", out)
     for line in open(out, "rb").read().splitlines():
         check(re.fullmatch(rb"[^\x00-\x1f\x7f]+ \d+", line), f"folded stacks have a number behind {line!r}")
     os.remove(out)
@@ -190,13 +190,13 @@ def check_folded(trace, folder):
 
 def check_file_names(folder):
     name = os.path.join(folder, "no\x1b[31m\nlacuna: error: \u202efake")
-    for words in (["info", name], ["report", name], ["query", name, "SELECT 1"], ["convert", name, os.path.join(folder, "x.json")]):
+    for words in (["info", name], ["report", name], ["query", name, "SELECT 1"], ["convert", name, "-o", os.path.join(folder, "x.json")]):
         done = run(*words)
         check_text(done.stderr, f"{words}")
         check(done.stderr.count(b"\n") == 1 and b"no\\x1b[31m lacuna" in done.stderr, f"{words} shows the name on one line")
         check_terminal(*words)
     os.link(os.path.join(folder, "own.lcn"), name)
-    for words in (["info", name], ["convert", name, name + ".json"]):
+    for words in (["info", name], ["convert", name, "--force", "-o", name + ".json"]):
         check_text(run(*words).stdout, f"{words}")
         check_terminal(*words)
 
@@ -206,10 +206,10 @@ def check_memory(folder):
     if any(name in open(LACUNA, "rb").read() for name in (b"__asan_init", b"__tsan_init")):
         return  # a sanitizer takes more address space than any limit leaves
     trace = os.path.join(folder, "large.lcn")
-    run("generate", trace, "--events", "2000000")
+    run("generate", "-o", trace, "--events", "2000000")
     seen = 0
     for words in (["query", trace, "SELECT count(*) FROM range a JOIN range b ON a.durNs = b.durNs AND a.name = b.name", "--time-limit", "1"],
-                  ["report", trace], ["convert", trace, trace + ".folded"]):
+                  ["report", trace], ["convert", trace, "--force", "-o", trace + ".folded"]):
         for mebibytes in (60, 120, 220):
             limit = mebibytes << 20
             done = subprocess.run([LACUNA, *words], capture_output=True, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))

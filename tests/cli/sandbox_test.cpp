@@ -31,11 +31,13 @@ class Sandbox : public testing::Test {
   }
   void TearDown() override { ::unsetenv("TMPDIR"); }
 
-  /// Whether `work` succeeds in a process that is confined to the trace and to out/.
-  bool confined(const std::function<bool()>& work, const std::string& mode = "on") {
+  /// Whether `work` succeeds in a process that is confined to the trace and to the folder of the output.
+  bool confined(const std::function<bool()>& work, const std::string& mode = "on", const fs::path& output = {}) {
     const pid_t child = ::fork();
     if (child == 0) {
-      const bool entered = confine(mode, {.reads = {folder_ / "trace"}, .writes = {folder_ / "out" / "a"}}).ok();
+      const bool entered =
+          confine(mode, {.reads = {folder_ / "trace"}, .writes = {output.empty() ? folder_ / "out" / "a" : output}})
+              .ok();
       ::_exit(!entered ? 2 : work() ? 0 : 1);
     }
     int status = 0;
@@ -60,6 +62,12 @@ TEST_F(Sandbox, WritesBesideTheOutputAndNowhereElse) {
   EXPECT_TRUE(confined([this] { return writes("tmp/unpacked"); }));
   EXPECT_FALSE(confined([this] { return writes("other/b"); }));
   EXPECT_FALSE(confined([this] { return writes("trace"); }));
+}
+
+TEST_F(Sandbox, WritesBesideAnOutputThatIsNamedWithoutAFolder) {
+  fs::current_path(folder_ / "out");
+  EXPECT_TRUE(confined([this] { return writes("out/a.part"); }, "on", "a"));
+  fs::current_path("/");
 }
 
 TEST_F(Sandbox, ReplacesTheOutputInOneStep) {

@@ -235,7 +235,7 @@ class Run(Subject):
         recording = os.path.join(bench.work, self.target + ".recording")
         readable = data == OLD or (data is not None and bench.rows(data) is not None)
         if not readable and os.path.isdir(recording):
-            readable = bench.lacuna("recover", recording, "-o", bench.path("recovered.lcn")).returncode == 0
+            readable = bench.lacuna("recover", "--force", recording, "-o", bench.path("recovered.lcn")).returncode == 0
         if not readable:
             bench.complain(self, where, f"ended with {done.returncode}, and nothing can be read")
         began = os.path.exists(os.path.join(bench.work, "place.txt"))
@@ -284,14 +284,14 @@ def damaged_trace(bench):
 def subjects(bench):
     source = bench.path("in.lcn")
     for ending in ("lcn", "json", "json.gz", "pftrace", "sqlite", "csv", "folded"):
-        yield Subject(f"convert-{ending}", f"out.{ending}", ["convert", "-q", source, f"out.{ending}"])
-    yield Subject("generate", "out.lcn", ["generate", "out.lcn", "--steps", "2"])
-    yield Subject("report", "out.html", ["report", source, "--html", "out.html"])
-    yield Subject("recover-file", "out.lcn", ["recover", "damaged.lcn", "-o", "out.lcn"], damaged_trace, timeline=True)
+        yield Subject(f"convert-{ending}", f"out.{ending}", ["convert", "-q", "--force", source, "-o", f"out.{ending}"])
+    yield Subject("generate", "out.lcn", ["generate", "--force", "-o", "out.lcn", "--steps", "2"])
+    yield Subject("report", "out.html", ["report", source, "--force", "--html", "out.html"])
+    yield Subject("recover-file", "out.lcn", ["recover", "--force", "damaged.lcn", "-o", "out.lcn"], damaged_trace, timeline=True)
     if bench.options.program:
-        words = ["recover", "a.lcn.recording", "-o", "out.lcn"]
+        words = ["recover", "--force", "a.lcn.recording", "-o", "out.lcn"]
         yield Subject("recover-recording", "out.lcn", words, killed_recording, timeline=True)
-        words = ["run", "-q", "--trace", "nvtx", "-o", "out.lcn", "--", bench.options.program, "exit"]
+        words = ["run", "-q", "--force", "--trace", "nvtx", "-o", "out.lcn", "--", bench.options.program, "exit"]
         yield Run("run", "out.lcn", words)
 
 
@@ -305,7 +305,7 @@ def main():
     bench = Bench(parser.parse_args())
     try:
         os.mkdir(bench.work)
-        if bench.lacuna("generate", bench.path("in.lcn"), "--steps", "2").returncode != 0:
+        if bench.lacuna("generate", "-o", bench.path("in.lcn"), "--steps", "2").returncode != 0:
             sys.exit("no trace could be made")
         if subprocess.run([bench.options.tracer, "--below", bench.work, "--", "true"]).returncode != 0:
             print("processes cannot be traced here")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks how programs and libraries were linked.
 
-hardening.py FOLDER [--hardened]   every ELF file below FOLDER: where it searches for libraries
+hardening.py FOLDER… [--hardened]  every ELF file below the folders: where it searches for libraries
                                    --hardened: and that it has what cmake/LacunaHardening.cmake asks for
 hardening.py --self-test           plants each fault in a small program and expects it to be found
 """
@@ -93,11 +93,12 @@ def jump_target_faults(path):
 
 
 def check(folder, hardened):
+    """Paths are held against the folder above: a build has bin and lib side by side."""
     files = sorted(elf_files(folder))
     bad = 0
     for path in files:
         dynamic = readelf("-d", path)
-        faults = search_path_faults(path, dynamic, os.path.realpath(folder))
+        faults = search_path_faults(path, dynamic, os.path.dirname(os.path.realpath(folder)))
         if hardened:
             faults += hardening_faults(path, dynamic)
         for fault in faults:
@@ -147,7 +148,8 @@ def main():
     if not arguments or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return False
-    return check(arguments[0], "--hardened" in arguments[1:])
+    hardened = "--hardened" in arguments
+    return all([check(folder, hardened) for folder in arguments if folder != "--hardened"])
 
 
 if __name__ == "__main__":
