@@ -375,6 +375,8 @@ class Host(unittest.TestCase):
             folder = pathlib.Path(place)
             (folder / "bin").mkdir()
             (folder / "bin" / "lacuna").symlink_to(LACUNA)
+            # ldd looks beside the link, where --build puts the library.
+            (folder / "lib").symlink_to(pathlib.Path(LACUNA).parents[1] / "lib")
             done = subprocess.run([sys.executable, SCRIPT, "--run", folder], capture_output=True, text=True, timeout=100)
             self.assertEqual(done.returncode, gpu_check.NO_GPU, done.stdout + done.stderr)
             self.assertIn("not run: capture, correlation, counters, golden, graph_mode, kernels, kill, overhead, torch", done.stdout)

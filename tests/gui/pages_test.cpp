@@ -220,7 +220,7 @@ class PagesTest : public QObject {
     QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("%1 stacks written to %2").arg(stacks).arg(path));
     QVERIFY(!window_->flame()->exportFolded(QStringLiteral("/nowhere/stacks.folded")));
     const QString said = window_->statusBar()->currentMessage();
-    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/stacks.folded cannot be written: ")), qPrintable(said));
+    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/stacks.folded: cannot be written: ")), qPrintable(said));
   }
 
   void stacksThatAreNotThereAreNotExported() {
@@ -968,7 +968,7 @@ class PagesTest : public QObject {
     }
     QString why;
     QVERIFY(!window_->savePictureTo(QStringLiteral("/nowhere/page.png"), &why));
-    QVERIFY2(why.startsWith(QStringLiteral("/nowhere/page.png cannot be written: ")), qPrintable(why));
+    QVERIFY2(why.startsWith(QStringLiteral("/nowhere/page.png: cannot be written: ")), qPrintable(why));
     const QString page = folder_.filePath(QStringLiteral("page.png"));
     QVERIFY(!window_->savePictureTo(folder_.filePath(QStringLiteral("page.nopicture")), &why));
     QVERIFY2(why.contains(QStringLiteral(".png")), qPrintable(why));
@@ -1127,7 +1127,7 @@ class PagesTest : public QObject {
     QCOMPARE(static_cast<int>(file.readAll().count('\n')), window_->kernels()->model()->rowCount() + 1);
     window_->memory()->live()->exportTo(QStringLiteral("/nowhere/live.csv"));
     const QString said = window_->statusBar()->currentMessage();
-    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/live.csv cannot be written: ")), qPrintable(said));
+    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/live.csv: cannot be written: ")), qPrintable(said));
   }
 
   void aKernelsTimesAreSpreadOut() {
@@ -1198,7 +1198,7 @@ class PagesTest : public QObject {
     QCOMPARE(static_cast<int>(file.readAll().count('\n')), 8);
     save(QStringLiteral("/nowhere/events.csv"));
     const QString failed = window_->statusBar()->currentMessage();
-    QVERIFY2(failed.startsWith(QStringLiteral("/nowhere/events.csv cannot be written: ")), qPrintable(failed));
+    QVERIFY2(failed.startsWith(QStringLiteral("/nowhere/events.csv: cannot be written: ")), qPrintable(failed));
   }
 
   void ofBookmarksThatLieCloseTheNearestIsMeant() {

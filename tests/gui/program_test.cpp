@@ -141,7 +141,7 @@ class ProgramTest : public QObject {
     QCOMPARE(run(noTrace + QStringList{QStringLiteral("--page"), QStringLiteral("memory")}), 2);
     QVERIFY2(said_.contains(QStringLiteral("--page needs a trace")), qPrintable(said_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("nowhere/out.png")}), 1);
-    QVERIFY2(said_.contains(QStringLiteral("out.png cannot be written: ")), qPrintable(said_));
+    QVERIFY2(said_.contains(QStringLiteral("out.png: cannot be written: ")), qPrintable(said_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("out.nopicture")}), 1);
     QVERIFY2(said_.contains(QStringLiteral("ends in .png")), qPrintable(said_));
   }
