@@ -100,9 +100,15 @@ class Landlock {
   bool isWhole_ = true;
 };
 
-/// Reading, analysing and writing need none of these.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kOfDebuggers = SYS_process_vm_readv;
+#else
+constexpr int kOfDebuggers = SYS_ptrace;
+#endif
+
+/// Reading, analysing and writing need none of these. A leak sanitizer looks into its own process as a debugger does.
 constexpr std::array kDenied{
-    SYS_execve,        SYS_execveat,     SYS_ptrace,       SYS_process_vm_readv, SYS_process_vm_writev,
+    SYS_execve,        SYS_execveat,     kOfDebuggers,     SYS_process_vm_readv, SYS_process_vm_writev,
     SYS_socket,        SYS_connect,      SYS_bind,         SYS_listen,           SYS_accept4,
     SYS_mount,         SYS_umount2,      SYS_pivot_root,   SYS_chroot,           SYS_setns,
     SYS_unshare,       SYS_bpf,          SYS_kexec_load,   SYS_init_module,      SYS_finit_module,

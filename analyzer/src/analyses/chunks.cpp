@@ -31,7 +31,10 @@ prof::Status forEachChunk(const Store& store, prof::TimeWindow window,
   const prof::TimeNs margin = chunks == 1 ? span.endNs - span.startNs + 1 : width / 8;
   for (prof::TimeNs start = from; start < to; start += width) {
     const prof::TimeNs end = std::min(to, start + width);
-    auto timeline = loadTimeline(store, {start - margin, end + margin});
+    // No further than the trace goes: its ends may be as far as times go.
+    const prof::TimeNs low = start - span.startNs <= margin ? span.startNs : start - margin;
+    const prof::TimeNs high = span.endNs + 1 - end <= margin ? span.endNs + 1 : end + margin;
+    auto timeline = loadTimeline(store, {low, high});
     if (!timeline) return timeline.error();
     if (auto status = visit(*timeline, {start, end}); !status) return status;
   }

@@ -166,7 +166,20 @@ Simulator::Simulator(std::unique_ptr<Model> model) : model_(std::move(model)) {}
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
+namespace {
+
+/// The replay adds and multiplies times freely: a trace of more than 52 days, which only a damaged clock makes, would
+/// leave it no room.
+bool isTooLong(const Store& store) {
+  constexpr std::int64_t kLongestNs = std::int64_t{1} << 52;
+  const prof::TimeWindow span = store.span();
+  return span.startNs < span.endNs - kLongestNs;
+}
+
+}  // namespace
+
 std::optional<Simulator> Simulator::create(const Analysis& analysis) {
+  if (isTooLong(*analysis.store)) return std::nullopt;
   auto model = buildModel(analysis);
   if (model == nullptr) return std::nullopt;
   model->baseNs = replay(scenarioOf(*model, {}, Bound::Likely));
