@@ -7,16 +7,14 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <array>
 #include <cstdlib>
 #include <string>
 
 #include "lacuna/prof/budget.h"
+#include "trace_commands.h"
 
 namespace lacuna::cli {
 namespace {
-
-constexpr std::array<const char*, 8> kOpening{"report", "info", "query", "whatif", "diff", "check", "merge", "convert"};
 
 void raiseBudget(const std::string& text) {
   prof::Budget budget = prof::Budget::ofProcess();
@@ -27,7 +25,7 @@ void raiseBudget(const std::string& text) {
 }  // namespace
 
 void addBudget(CLI::App& app) {
-  for (const char* name : kOpening) {
+  for (const char* name : kTraceCommands) {
     app.get_subcommand(name)
         ->add_option_function<std::string>("--budget", &raiseBudget,
                                            "what a trace may claim, where it is refused and you trust it: "

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a folder that is read, such as a recording, every file may be.
+/// A command that reads a folder, such as a recording, may read every file in it.
 bool isInside(const fs::path& folder, const fs::path& file) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return false;

@@ -10,13 +10,12 @@
 #include <string>
 
 #include "sandbox.h"
+#include "trace_commands.h"
 
 namespace lacuna::cli {
 namespace {
 
 constexpr const char* kOption = "--sandbox";
-constexpr std::array<const char*, 8> kConfined{"report", "info",  "query", "whatif",
-                                               "diff",   "check", "merge", "convert"};
 /// The options that name what a command writes.
 constexpr std::array<const char*, 3> kOutputOptions{"--output", "--html", "--junit"};
 
@@ -55,7 +54,7 @@ std::string modeOf(const CLI::Option& option) {
 }  // namespace
 
 void addSandbox(CLI::App& app) {
-  for (const char* name : kConfined) {
+  for (const char* name : kTraceCommands) {
     app.get_subcommand(name)
         ->add_option(kOption,
                      "auto, on or off: read traces without other files, the network and other programs, as far as the "

@@ -150,7 +150,7 @@ bool isElementwise(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-/// Of a block, and of a thread, on every device that has the limits below.
+/// Limits of a block and of a thread on every device that has the limits below.
 constexpr std::uint64_t kMostThreads = 1024;
 constexpr std::uint32_t kMostRegisters = 255;
 
@@ -221,7 +221,7 @@ bool isNamed(std::string_view device, std::string_view known) {
   return false;
 }
 
-/// Of a grid or a block. A side that the trace does not give counts as one.
+/// The volume of a grid or a block. A side that the trace does not give counts as one.
 std::uint64_t volumeOf(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   const std::uint64_t area = std::uint64_t{x} * std::max(1u, y);
   return prof::productOf(area, std::max(1u, z));

@@ -23,7 +23,7 @@ class ByteSource {
   /// Fills up to `capacity` bytes; fewer only at the end. A compressed file that ends early, is damaged or unpacks to
   /// more than the budget allows reads as far as it goes, and problem() says so.
   virtual std::size_t read(char* to, std::size_t capacity) = 0;
-  /// Of the file, as it lies on the disk.
+  /// The size of the file on the disk.
   [[nodiscard]] virtual std::uint64_t fileBytes() const = 0;
   /// The share of the file that has been read, 0 … 1.
   [[nodiscard]] virtual double progress() const = 0;

@@ -21,7 +21,7 @@ using Ref = Pickle::Ref;
 
 /// More than any device has, and little enough that sums fit.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-/// Of texts that are made part of others: a file may repeat one of megabytes in every one.
+/// Longer texts are cut where they become part of others: a file may repeat one of megabytes in every one.
 constexpr std::size_t kLongestLabel = 1024;
 /// Actions that are named in warnings, one each.
 constexpr std::size_t kNamedActions = 20;

@@ -54,7 +54,7 @@ std::string placeOf(std::string_view sql, std::size_t at) {
 /// The progress handler runs after so many steps of SQLite's machine, some microseconds.
 constexpr int kStepsBetweenLooks = 1000;
 
-/// Of all tables that SQLite and its extensions offer by themselves, a query gets those that read a JSON text.
+/// SQLite and its extensions offer tables of their own. A query gets only those that read a JSON text.
 void keepOnly(sqlite3* db) {
   static const char* const kKept[] = {"json_each", "json_tree", nullptr};
   sqlite3_drop_modules(db, const_cast<const char**>(kKept));

@@ -108,7 +108,7 @@ void Lane::add(TimeNs startNs, TimeNs durNs, StringId name) {
   if (builder_) take(size() - 1, startNs, durNs, name.value);
 }
 
-/// Of a lane of many years the last bucket may end behind the last moment that there is.
+/// The last bucket of a lane of many years may end behind the last moment that there is.
 TimeNs Lane::bucketStart(std::size_t bucket) const {
   const auto origin = static_cast<std::uint64_t>(origin_);
   const std::uint64_t room = static_cast<std::uint64_t>(INT64_MAX) - origin;
