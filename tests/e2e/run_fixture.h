@@ -30,7 +30,7 @@ class RunTest : public testing::Test {
     for (const char* variable : {"ASAN_OPTIONS", "TSAN_OPTIONS"}) {
       const char* options = std::getenv(variable);
       const std::string all = std::string(options != nullptr ? options : "") +
-                              " handle_segv=0 handle_abort=0 detect_leaks=0 die_after_fork=0";
+                              " handle_segv=0 handle_sigbus=0 handle_abort=0 detect_leaks=0 die_after_fork=0";
       ::setenv(variable, all.c_str(), 1);
     }
   }
