@@ -8,17 +8,56 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
 #include <vector>
 
+#include "core/regular_file.h"
+#include "symbols/module_file.h"
 #include "symbols/symbolizer.h"
 
 namespace lacuna::collector::symbols {
 namespace {
 
 char* gDebugPath = nullptr;
+const std::filesystem::path kDebugRoot = "/usr/lib/debug";
+
+/// A file that is open and has that build id, or -1.
+int openWithBuildId(const std::string& path, const std::string& buildId) {
+  const int fd = openRegularFile(path);
+  if (fd < 0 || buildIdOf(fd) == buildId) return fd;
+  close(fd);
+  return -1;
+}
+
+std::string moduleBuildId(Dwfl_Module* module) {
+  const unsigned char* bytes = nullptr;
+  GElf_Addr address = 0;
+  const int size = dwfl_module_build_id(module, &bytes, &address);
+  return size > 0 ? std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size)) : std::string();
+}
+
+/// Finds separate debug information by the build id, or by the link in the file, where the build id is the same.
+/// libdw's own search opens whatever lies beside the program, and a pipe there would hold it for ever.
+int findDebugInfo(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base, const char* path,
+                  const char* link, GElf_Word checksum, char** found) {
+  const int byId = dwfl_build_id_find_debuginfo(module, userdata, name, base, path, link, checksum, found);
+  const std::string buildId = moduleBuildId(module);
+  if (byId >= 0 || path == nullptr || link == nullptr || buildId.empty()) return byId;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (const auto& place : {folder, folder / ".debug", kDebugRoot / folder.relative_path()}) {
+    const std::string candidate = place / std::filesystem::path(link).filename();
+    const int fd = openWithBuildId(candidate, buildId);
+    if (fd < 0) continue;
+    *found = strdup(candidate.c_str());
+    return fd;
+  }
+  return -1;
+}
 
 const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_build_id_find_elf,
-                                   .find_debuginfo = dwfl_standard_find_debuginfo,
+                                   .find_debuginfo = findDebugInfo,
                                    .section_address = nullptr,
                                    .debuginfo_path = &gDebugPath};
 

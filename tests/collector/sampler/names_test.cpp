@@ -64,11 +64,10 @@ class NamesTest : public testing::Test {
   [[nodiscard]] bool foundMain() const {
     return std::any_of(symbols_.begin(), symbols_.end(), [](const auto& symbol) { return symbol.function == "main"; });
   }
-  /// A file whose separate debug information is a pipe that nobody ever writes: libdw waits for it.
-  bool makeHanging(const std::string& name) {
-    std::ofstream(at("wait.debug")) << "x";
-    const std::string command = "cd " + home_.string() + " && objcopy --strip-debug --add-gnu-debuglink=wait.debug " +
-                                "program " + name + " 2>/dev/null && rm wait.debug && mkfifo wait.debug";
+  /// Makes `name` of the program, without its symbols and with a link to other.debug. False without objcopy.
+  bool strip(const std::string& name) {
+    const std::string command = "cd " + home_.string() + " && objcopy --only-keep-debug program other.debug && " +
+                                "objcopy --strip-all --add-gnu-debuglink=other.debug program " + name + " 2>/dev/null";
     return std::system(command.c_str()) == 0;
   }
 
@@ -117,13 +116,48 @@ TEST_F(NamesTest, APipeUnderItsNameIsNotOpened) {
   EXPECT_EQ(symbols_.at(1).address, places_.at(1));
 }
 
-TEST_F(NamesTest, AFileThatHangsItsReaderCostsItsNamesAlone) {
-  if (!makeHanging("hanging")) GTEST_SKIP() << "no objcopy";
+TEST_F(NamesTest, DebugInformationBesideTheProgramGivesNames) {
+  if (!strip("stripped")) GTEST_SKIP() << "no objcopy";
+  if (mapped("stripped").buildId.empty()) GTEST_SKIP() << "programs here have no build id";
+  EXPECT_EQ(name(mapped("stripped")), Naming::Done);
+  EXPECT_TRUE(foundMain());
+  fs::create_directory(at(".debug"));
+  fs::rename(at("other.debug"), at(".debug/other.debug"));
+  EXPECT_EQ(name(mapped("stripped")), Naming::Done);
+  EXPECT_TRUE(foundMain());
+}
+
+TEST_F(NamesTest, DebugInformationOfAnotherProgramGivesNone) {
+  if (!strip("stripped")) GTEST_SKIP() << "no objcopy";
+  fs::copy_file("/bin/sh", at("other.debug"), fs::copy_options::overwrite_existing);
+  EXPECT_EQ(name(mapped("stripped")), Naming::Done);
+  EXPECT_FALSE(foundMain());
+}
+
+TEST_F(NamesTest, APipeInPlaceOfDebugInformationIsNotOpened) {
+  if (!strip("stripped")) GTEST_SKIP() << "no objcopy";
+  for (const char* piped : {"other.debug", "stripped.debug"}) {
+    fs::remove(at(piped));
+    ASSERT_EQ(mkfifo(at(piped).c_str(), 0600), 0);
+  }
+  EXPECT_EQ(name(mapped("stripped")), Naming::Done);
+}
+
+TEST_F(NamesTest, APipeThatReplacesAnOpenProgramIsNotOpened) {
+  const ModuleFile module = mapped("program");
+  const int fd = openRegularFile(module.path);
+  fs::remove(module.path);
+  ASSERT_EQ(mkfifo(module.path.c_str(), 0600), 0);
+  EXPECT_EQ(symbols::nameModule(module, fd, places_, {}, {}, symbols_), Naming::Done);
+  EXPECT_TRUE(foundMain());
+  close(fd);
+}
+
+TEST_F(NamesTest, AReaderThatTakesTooLongCostsItsNamesAlone) {
   symbols::NamingLimits limits;
-  limits.silent = std::chrono::milliseconds(300);
-  EXPECT_EQ(name(mapped("hanging"), limits), Naming::TookTooLong);
-  int asked = 0;
-  EXPECT_EQ(name(mapped("hanging"), {}, [&] { return ++asked > 3; }), Naming::Stopped);
+  limits.silent = std::chrono::milliseconds(-1);
+  EXPECT_EQ(name(mapped("program"), limits), Naming::TookTooLong);
+  EXPECT_EQ(name(mapped("program"), {}, [] { return true; }), Naming::Stopped);
   EXPECT_EQ(name(mapped("program")), Naming::Done);
 }
 
