@@ -44,7 +44,9 @@ struct [[gnu::packed]] PathRule {
 constexpr std::uint64_t kWriteFile = 1 << 1;
 constexpr std::uint64_t kReadFile = 1 << 2;
 constexpr std::uint64_t kReadFolder = 1 << 3;
+constexpr std::uint64_t kRemoveFolder = 1 << 4;
 constexpr std::uint64_t kRemoveFile = 1 << 5;
+constexpr std::uint64_t kMakeFolder = 1 << 7;
 constexpr std::uint64_t kMakeFile = 1 << 8;
 constexpr std::uint64_t kRefer = 1 << 13;
 constexpr std::uint64_t kTruncate = 1 << 14;
@@ -52,6 +54,8 @@ constexpr std::uint64_t kAllOfFirst = (1 << 13) - 1;
 
 constexpr std::uint64_t kReading = kReadFile | kReadFolder;
 constexpr std::uint64_t kWriting = kReading | kWriteFile | kRemoveFile | kMakeFile | kRefer | kTruncate;
+/// A database with a log is read from a copy in a folder of its own.
+constexpr std::uint64_t kScratch = kWriting | kMakeFolder | kRemoveFolder;
 /// What a rule for something that is no folder may hold.
 constexpr std::uint64_t kOfFiles = kWriteFile | kReadFile | kTruncate;
 
@@ -170,7 +174,7 @@ bool enterLandlock(int version, const Needs& needs) {
     landlock.allow(folderOf(path), kWriting);
   }
   std::error_code ignored;
-  landlock.allow(fs::temp_directory_path(ignored), kWriting);
+  landlock.allow(fs::temp_directory_path(ignored), kScratch);
   landlock.allow("/dev/null", kReading | kWriteFile);
   return landlock.enter();
 }

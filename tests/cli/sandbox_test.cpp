@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,14 @@ TEST_F(Sandbox, ReplacesTheOutputInOneStep) {
   EXPECT_TRUE(confined([this] {
     return writes("out/a.part") && ::rename((folder_ / "out/a.part").c_str(), (folder_ / "out/a").c_str()) == 0;
   }));
+}
+
+TEST_F(Sandbox, MakesAndRemovesFoldersInTheTemporaryOneAlone) {
+  const auto makesAndRemoves = [this](const char* where) {
+    return ::mkdir((folder_ / where / "copy").c_str(), 0700) == 0 && ::rmdir((folder_ / where / "copy").c_str()) == 0;
+  };
+  EXPECT_TRUE(confined([&] { return makesAndRemoves("tmp"); }));
+  EXPECT_FALSE(confined([&] { return makesAndRemoves("out"); }));
 }
 
 TEST_F(Sandbox, StartsNoProgram) {
