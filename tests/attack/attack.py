@@ -39,7 +39,7 @@ class Attacker:
     def __init__(self, options, seed_list, good, keep):
         self.options, self.seeds, self.good, self.keep = options, seed_list, good, keep
         self.bin = pathlib.Path(options.bin).resolve()
-        self.limits = watch.Limits(options.seconds, options.memory)
+        self.limits = watch.Limits(options.seconds, options.rest, options.memory)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="lacuna-attack-"))
         self.mutant, self.out, self.tmp = self.folder / "mutant", self.folder / "out", self.folder / "tmp"
         self.environment = {**os.environ, "TMPDIR": str(self.tmp), "QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(self.folder / "config"),
@@ -179,7 +179,8 @@ def main():
     parser.add_argument("--only", type=int, help="the mutant of this number alone")
     parser.add_argument("--commands", type=int, default=0, help="so many commands for each mutant, picked by chance (default: all)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=float, default=20, help="a call that takes longer is a hang")
+    parser.add_argument("--seconds", type=float, default=20, help="of processor time; a call that takes more is a hang, however busy the machine is (default: 20)")
+    parser.add_argument("--rest", type=float, default=60, help="seconds; so is one that neither runs nor waits for a core for longer, as one that is blocked (default: 60)")
     parser.add_argument("--memory", type=int, default=2048, help="MiB; a call that takes more is a blow-up")
     parser.add_argument("--keep", default="attack-findings", help="the folder for mutants that something is wrong with")
     parser.add_argument("--no-gui", dest="gui", action="store_false")

@@ -20,14 +20,16 @@ TRACE = (seeds.ROOT / "tests/data/format-1.0.lcn").read_bytes()
 
 
 class Verdicts(unittest.TestCase):
-    def ended(self, program, limits=watch.Limits(2, 200, 1)):
+    def ended(self, program, limits=watch.Limits(1, 1, 200, 1)):
         with tempfile.TemporaryDirectory() as folder:
             out, err = pathlib.Path(folder) / "out", pathlib.Path(folder) / "err"
             ended = watch.run([sys.executable, "-c", program], folder, out, err, limits, {})
             return verdict.ending(ended, err.read_bytes(), (0, 1, 2), (), b"lacuna: error:")
 
     def test_programs_that_end_badly_are_found(self):
-        for kind, program in (("crash", "import os; os.kill(os.getpid(), 8)"), ("hang", "while True: pass"), ("blow-up", "a = bytearray(1 << 29)"),
+        for kind, program in (("crash", "import os; os.kill(os.getpid(), 8)"), ("hang", "while True: pass"), ("hang", "import time; time.sleep(60)"),
+                              ("hang", "import threading, time; threading.Thread(target=lambda: time.sleep(60)).start()"),
+                              ("blow-up", "a = bytearray(1 << 29)"),
                               ("blow-up", "print('a' * (3 << 20))"), ("exit code", "exit(7)"), ("exit code", "exit(1)"),
                               ("crash", "import sys; sys.stderr.write('x.cpp:1: runtime error: y')"),
                               ("output", r"import sys; sys.stderr.write('lacuna: error: \x1b[2J'); exit(1)")):

@@ -111,7 +111,8 @@ def ending(ended, stderr, codes, silent, message):
     if SANITIZER.search(stderr):
         return "crash", "a sanitizer or the C++ runtime complains"
     if ended.over:
-        return {"time": "hang", "memory": "blow-up", "output": "blow-up"}[ended.over], f"{ended.seconds:.1f} s, {ended.memory_mib:.0f} MiB"
+        why = {"time": "too much processor time", "rest": "too long at rest", "memory": "too much memory", "output": "too much output"}[ended.over]
+        return "hang" if ended.over in ("time", "rest") else "blow-up", f"{why}: {ended.seconds:.1f} s of processor time, {ended.memory_mib:.0f} MiB"
     if ended.code is None:
         return "crash", f"signal {ended.signal}"
     if ended.code not in codes:
