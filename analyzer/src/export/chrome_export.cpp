@@ -13,6 +13,7 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "export/unique_names.h"
 #include "lacuna/analyzer/args.h"
 #include "store/arg_rules.h"
 #include "store/json_text.h"
@@ -147,10 +148,10 @@ class ChromeExport {
   void nameDevice(const prof::Device& device) {
     const std::string given = givenDevice(device);
     const bool isShared = owners_.size() > 1 && ownerOf(device) != pids_.end();
-    std::string name = given.empty() || isShared ? quotedDevice(device, "") : given;
-    for (int copy = 2; !deviceTokensTaken_.insert(name).second; ++copy)
-      name = quotedDevice(device, fmt::format("#{}", copy));
-    deviceTokens_[device.id] = name;
+    const std::string quoted = quotedDevice(device, "");
+    deviceTokens_[device.id] =
+        deviceTokensTaken_.take(given.empty() || isShared ? quoted : given, quoted,
+                                [&](int copy) { return quotedDevice(device, fmt::format("#{}", copy)); });
   }
   /// The pid that a device has in its file, or would have in Kineto's; empty where neither is so.
   std::string givenDevice(const prof::Device& device) const {
@@ -178,8 +179,8 @@ class ChromeExport {
   /// A process as a pid. Ranks in containers may have the same one: the second process that is 7 is "7#2".
   void nameProcess(const prof::Process& process) {
     const std::string given = token("pid", process.id.value, process.osPid);
-    std::string name = given;
-    for (int copy = 2; !pidsTaken_.insert(name).second; ++copy) name = fmt::format("\"{}#{}\"", unquoted(given), copy);
+    const std::string name =
+        pidsTaken_.take(given, given, [&](int copy) { return fmt::format("\"{}#{}\"", unquoted(given), copy); });
     if (name != given) renamed_.insert(process.id);
     pids_[process.id] = name;
   }
@@ -188,22 +189,32 @@ class ChromeExport {
   /// gone to others, and processes that share a device number their streams alike: the second thread that is 7 is
   /// "7#2".
   std::string tidFor(std::string_view kind, const std::string& pid, const std::string& given) {
-    const std::string place = fmt::format("{}\n{}\n", kind, pid);
-    std::string name = given;
-    int& copies = tidCopies_[place + given];
-    while (!tidsTaken_.insert(place + name).second) name = fmt::format("\"{}#{}\"", unquoted(given), ++copies + 1);
-    return name;
+    UniqueNames& taken = tidsTaken_[fmt::format("{}\n{}", kind, pid)];
+    return taken.take(given, given, [&](int copy) { return fmt::format("\"{}#{}\"", unquoted(given), copy); });
   }
 
-  /// How far the flows of the merged trace's input are moved that has a row of this number.
-  std::uint64_t flowShift(std::string_view what, std::uint32_t id) const {
+  /// How far the flows of a merged trace's inputs are moved, by the last row of each: inputs follow each other.
+  std::map<std::uint64_t, std::uint64_t> flowShifts(std::string_view what) const {
+    std::map<std::uint64_t, std::uint64_t> shifts;
     const auto stride = json::integerOf(environment("merge.flow_stride"));
-    if (!stride) return 0;
-    for (std::uint64_t input = 0;; ++input) {
+    for (std::uint64_t input = 0; stride; ++input) {
       const auto last = json::integerOf(environment(fmt::format("merge.input{}.{}", input, what)));
-      if (!last) return 0;
-      if (id <= static_cast<std::uint64_t>(*last)) return input * static_cast<std::uint64_t>(*stride);
+      if (!last) break;
+      const auto row = static_cast<std::uint64_t>(*last);
+      if (shifts.empty() || row > shifts.rbegin()->first) shifts[row] = input * static_cast<std::uint64_t>(*stride);
     }
+    return shifts;
+  }
+  static std::uint64_t flowShift(const std::map<std::uint64_t, std::uint64_t>& shifts, std::uint32_t id) {
+    const auto found = shifts.lower_bound(id);
+    return found == shifts.end() ? 0 : found->second;
+  }
+  /// A place that a row refers to; nowhere where the trace does not have it.
+  template <class Id>
+  static const Place& placeIn(const std::unordered_map<Id, Place>& places, Id id) {
+    static const Place kNowhere;
+    const auto found = places.find(id);
+    return found == places.end() ? kNowhere : found->second;
   }
   std::string deviceToken(const prof::Device& device) const {
     const auto found = deviceTokens_.find(device.id);
@@ -220,13 +231,14 @@ class ChromeExport {
     for (std::uint64_t i = 0; i < store_.rows<prof::Process>(); ++i) {
       nameProcess(store_.row<prof::Process>(i));
     }
+    const auto threadShifts = flowShifts("threads");
     for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
       const auto row = store_.row<prof::Thread>(i);
       const auto pid = pids_.find(row.process);
       Place& place = threads_[row.id];
       place.pid = pid == pids_.end() ? "0" : pid->second;
       place.tid = tidFor("thread", place.pid, token("tid", row.id.value, row.osTid));
-      place.flowShift = flowShift("threads", row.id.value);
+      place.flowShift = flowShift(threadShifts, row.id.value);
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
@@ -238,6 +250,7 @@ class ChromeExport {
       if (const auto owner = ownerOf(row); owner != pids_.end()) owners_.insert(owner->first);
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Device>(); ++i) nameDevice(store_.row<prof::Device>(i));
+    const auto queueShifts = flowShifts("queues");
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
       const prof::Device& device = devices_[row.device];
@@ -249,7 +262,7 @@ class ChromeExport {
       place.device = device.index;
       place.multiprocessors = device.multiprocessors;
       place.stream = row.nativeId;
-      place.flowShift = flowShift("queues", row.id.value);
+      place.flowShift = flowShift(queueShifts, row.id.value);
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
       const auto row = store_.row<prof::CounterTrack>(i);
@@ -353,12 +366,12 @@ class ChromeExport {
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
       const auto row = store_.row<prof::Thread>(i);
-      name("thread_name", threads_[row.id].pid, threads_[row.id].tid, store_.text(row.name));
+      name("thread_name", placeIn(threads_, row.id).pid, placeIn(threads_, row.id).tid, store_.text(row.name));
     }
     describeLives();
     for (std::uint64_t i = 0; i < store_.rows<prof::Queue>(); ++i) {
       const auto row = store_.row<prof::Queue>(i);
-      name("thread_name", queues_[row.id].pid, queues_[row.id].tid, store_.text(row.name));
+      name("thread_name", placeIn(queues_, row.id).pid, placeIn(queues_, row.id).tid, store_.text(row.name));
     }
     std::string list;
     for (const auto& [id, device] : devices_) {
@@ -403,7 +416,7 @@ class ChromeExport {
     }
     for (std::uint64_t i = 0; i < store_.rows<prof::Thread>(); ++i) {
       const auto row = store_.row<prof::Thread>(i);
-      life(kLifeOfThread, threads_[row.id].pid, threads_[row.id].tid, row, "");
+      life(kLifeOfThread, placeIn(threads_, row.id).pid, placeIn(threads_, row.id).tid, row, "");
     }
   }
   template <class Row>
@@ -441,6 +454,10 @@ class ChromeExport {
   void putText(std::string_view key, std::string_view text) {
     put(key, "");
     json::appendQuoted(out_, text);
+  }
+  void putPlace(const Place& place) {
+    if (!place.pid.empty()) put("pid", place.pid);
+    if (!place.tid.empty()) put("tid", place.tid);
   }
   /// A field for which the shape has no value of its own.
   void putUnlessGiven(std::string_view key, std::string_view json) {
@@ -536,8 +553,7 @@ class ChromeExport {
     putUnlessGiven("ph", std::string{'"', phase, '"'});
     if (!category.empty() && !given("cat")) putText("cat", category);
     putText("name", store_.text(name));
-    if (!place.pid.empty()) put("pid", place.pid);
-    if (!place.tid.empty()) put("tid", place.tid);
+    putPlace(place);
     number_.clear();
     appendMicroseconds(startNs, number_);
     putUnlessGiven("ts", number_);
@@ -621,8 +637,7 @@ class ChromeExport {
       putText("cat", line.substr(first + 1, second - first - 1));
       putText("name", line.substr(second + 1, third - second - 1));
       put("id", std::to_string(source_.correlation + place_->flowShift));
-      put("pid", place_->pid);
-      put("tid", place_->tid);
+      putPlace(*place_);
       number_.clear();
       appendMicroseconds(startNs_, number_);
       put("ts", number_);
@@ -676,7 +691,7 @@ class ChromeExport {
     const bool isOpen = hasLoose_ && (row.flags & prof::kUnfinished) != 0;
     const char phase = isAsync ? 'b' : isOpen ? 'B' : 'X';
     begin(phase, ArgTable::Range, row.args, store_.text(row.category), row.name,
-          row.queue ? queues_[row.queue] : threads_[row.thread], row.startNs);
+          row.queue ? placeIn(queues_, row.queue) : placeIn(threads_, row.thread), row.startNs);
     if (!isAsync && !isOpen) length(row.durNs);
     source_.correlation = row.correlation;
     source_.payload = row.payload;
@@ -687,13 +702,12 @@ class ChromeExport {
   }
   /// The end of a range that begins and ends anywhere; their id, however it is written, joins the two.
   void asyncEnd(const prof::Range& row) {
-    const Place& place = threads_[row.endThread ? row.endThread : row.thread];
+    const Place& place = placeIn(threads_, row.endThread ? row.endThread : row.thread);
     out_ = "{";
     put("ph", "\"e\"");
     if (row.category) putText("cat", store_.text(row.category));
     putText("name", store_.text(row.name));
-    if (!place.pid.empty()) put("pid", place.pid);
-    if (!place.tid.empty()) put("tid", place.tid);
+    putPlace(place);
     number_.clear();
     appendMicroseconds(row.startNs + row.durNs, number_);
     put("ts", number_);
@@ -715,7 +729,7 @@ class ChromeExport {
   void call(const prof::ApiCall& row) {
     if (!operatorQueues_.empty() && store_.text(row.name) == kOperatorCall) return;
     begin('X', ArgTable::ApiCall, row.args, row.kind == prof::ApiKind::Driver ? "cuda_driver" : "cuda_runtime",
-          row.name, threads_[row.thread], row.startNs);
+          row.name, placeIn(threads_, row.thread), row.startNs);
     length(row.durNs);
     source_.correlation = row.correlation;
     putOwnColumns(row);
@@ -723,7 +737,7 @@ class ChromeExport {
   }
   void kernel(const prof::Kernel& row) {
     if (operatorQueues_.contains(row.queue)) return;
-    begin('X', ArgTable::Kernel, row.args, "kernel", row.name, queues_[row.queue], row.startNs);
+    begin('X', ArgTable::Kernel, row.args, "kernel", row.name, placeIn(queues_, row.queue), row.startNs);
     length(row.durNs);
     source_.correlation = row.correlation;
     source_.registers = row.registersPerThread;
@@ -736,7 +750,7 @@ class ChromeExport {
     end(ArgTable::Kernel);
   }
   void copy(const prof::Memcpy& row) {
-    begin('X', ArgTable::Memcpy, row.args, "gpu_memcpy", row.name, queues_[row.queue], row.startNs);
+    begin('X', ArgTable::Memcpy, row.args, "gpu_memcpy", row.name, placeIn(queues_, row.queue), row.startNs);
     length(row.durNs);
     source_.correlation = row.correlation;
     source_.bytes = row.bytes;
@@ -744,7 +758,7 @@ class ChromeExport {
     end(ArgTable::Memcpy);
   }
   void memset(const prof::Memset& row) {
-    begin('X', ArgTable::Memset, row.args, "gpu_memset", row.name, queues_[row.queue], row.startNs);
+    begin('X', ArgTable::Memset, row.args, "gpu_memset", row.name, placeIn(queues_, row.queue), row.startNs);
     length(row.durNs);
     source_.correlation = row.correlation;
     source_.bytes = row.bytes;
@@ -752,8 +766,8 @@ class ChromeExport {
     end(ArgTable::Memset);
   }
   void sync(const prof::Sync& row) {
-    begin('X', ArgTable::Sync, row.args, "cuda_sync", row.name, row.queue ? queues_[row.queue] : threads_[row.thread],
-          row.startNs);
+    begin('X', ArgTable::Sync, row.args, "cuda_sync", row.name,
+          row.queue ? placeIn(queues_, row.queue) : placeIn(threads_, row.thread), row.startNs);
     length(row.durNs);
     source_.correlation = row.correlation;
     source_.eventId = row.eventId;
@@ -762,12 +776,13 @@ class ChromeExport {
     end(ArgTable::Sync);
   }
   void overhead(const prof::Overhead& row) {
-    begin('X', ArgTable::Overhead, row.args, "overhead", row.name, threads_[row.thread], row.startNs);
+    begin('X', ArgTable::Overhead, row.args, "overhead", row.name, placeIn(threads_, row.thread), row.startNs);
     length(row.durNs);
     end(ArgTable::Overhead);
   }
   void mark(const prof::Mark& row) {
-    begin('i', ArgTable::Mark, row.args, store_.text(row.category), row.name, threads_[row.thread], row.timeNs);
+    begin('i', ArgTable::Mark, row.args, store_.text(row.category), row.name, placeIn(threads_, row.thread),
+          row.timeNs);
     if (!row.args || !isKineto_) putUnlessGiven("s", "\"t\"");
     putOwnColumns(row);
     end(ArgTable::Mark);
@@ -831,7 +846,7 @@ class ChromeExport {
   void flow(const prof::Flow& row) {
     const char phase = row.phase == prof::FlowPhase::Begin ? 's' : row.phase == prof::FlowPhase::Step ? 't' : 'f';
     begin(phase, ArgTable::Flow, row.args, store_.text(row.category), row.name,
-          row.queue ? queues_[row.queue] : threads_[row.thread], row.timeNs);
+          row.queue ? placeIn(queues_, row.queue) : placeIn(threads_, row.thread), row.timeNs);
     // Points of a flow are joined by category, name and id, so the format wants all three.
     if (!row.category && !isKineto_) putUnlessGiven("cat", "\"\"");
     putUnlessGiven("id", std::to_string(row.id));
@@ -851,12 +866,12 @@ class ChromeExport {
   std::map<prof::DeviceId, std::string> deviceTokens_;
   std::set<prof::ProcessId> owners_;                             ///< that fill a device alone
   std::map<prof::DeviceId, std::set<prof::ProcessId>> filling_;  ///< who fills the queues of each
-  std::set<std::string> deviceTokensTaken_;
+  UniqueNames deviceTokensTaken_;
   std::unordered_map<prof::TrackId, prof::CounterTrack> tracks_;
 
   std::unordered_map<prof::ProcessId, std::string> pids_;
-  std::set<std::string> pidsTaken_, tidsTaken_;
-  std::map<std::string, int> tidCopies_;
+  UniqueNames pidsTaken_;
+  std::unordered_map<std::string, UniqueNames> tidsTaken_;  ///< by kind and pid
   std::set<prof::ProcessId> renamed_;
   std::set<std::string> members_;  ///< beside the events
   std::unordered_map<prof::StringId, std::string> soundShapes_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "export/exporters.h"
+#include "export/unique_names.h"
 #include "lacuna/analyzer/utf8.h"
 #include "store/json_text.h"
 #include "store/recording_spans.h"
@@ -96,15 +97,13 @@ void tellOfTheRest(const Store& store, std::string_view format, std::uint64_t le
 }
 
 /// `name`, or what comes behind it where others have that.
-std::string untaken(const std::string& name, std::set<std::string>& taken) {
-  std::string label = name;
-  for (int copy = 2; !taken.insert(label).second; ++copy) label = fmt::format("{} #{}", name, copy);
-  return label;
+std::string untaken(const std::string& name, UniqueNames& taken) {
+  return taken.take(name, name, [&](int copy) { return fmt::format("{} #{}", name, copy); });
 }
 
 std::map<prof::ProcessId, std::string> processLabels(const Store& store, const std::set<prof::ProcessId>& shown) {
   std::map<prof::ProcessId, std::string> labels;
-  std::set<std::string> taken;
+  UniqueNames taken;
   for (std::uint64_t i = 0; i < store.rows<prof::Process>(); ++i) {
     const auto row = store.row<prof::Process>(i);
     if (!shown.contains(row.id)) continue;
@@ -136,7 +135,7 @@ std::map<prof::ThreadId, ThreadLabel> threadLabels(const Store& store, const std
   std::map<prof::ProcessId, std::string> processes;
   if (owners.size() > 1) processes = processLabels(store, owners);
   std::map<prof::ThreadId, ThreadLabel> labels;
-  std::map<std::string, std::set<std::string>> taken;
+  std::map<std::string, UniqueNames> taken;
   for (const prof::Thread& row : threads) {
     ThreadLabel& label = labels[row.id];
     if (const auto process = processes.find(row.process); process != processes.end()) label.process = process->second;

@@ -20,6 +20,7 @@
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"
+#include "store/arg_rules.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"
 #include "support/temp_file.h"
@@ -281,6 +282,24 @@ TEST(Export, ACounterWithoutAPidIsStillJson) {
   const test::TempFile file(".json");
   ASSERT_TRUE(exportTrace(*open(original.path()), file.path(), Format::Chrome).ok());
   EXPECT_EQ(canonicalEvents(file.path()).size(), 1U);
+}
+
+TEST(Export, RowsOfPlacesThatAreNotThereAreStillJson) {
+  StoreBuilder builder;
+  const prof::QueueId queue(7);
+  const prof::DeviceId device(5);
+  builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7});
+  const prof::ArgSetId withFlow(1);
+  builder.append(prof::ArgSet{withFlow, builder.intern(std::string{kShapeFlow} + "f|ac2g|ac2g|")});
+  builder.append(
+      prof::Kernel{.startNs = 1, .durNs = 2, .queue = queue, .device = device, .correlation = 5, .args = withFlow});
+  builder.append(
+      prof::Allocation{.timeNs = 3, .thread = prof::ThreadId(9), .device = device, .queue = queue, .bytes = 5});
+  builder.append(prof::Flow{.timeNs = 4, .queue = queue, .id = 3});
+  const auto back = throughChromeJsonTwice(*builder.build());
+  ASSERT_EQ(back.size(), 2U);
+  EXPECT_EQ(back[1]->rows<prof::Kernel>(), 1U);
+  EXPECT_EQ(back[1]->rows<prof::Allocation>(), 1U);
 }
 
 TEST(Export, LaunchesByRangesComeBackFromChromeJson) {
