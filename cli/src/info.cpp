@@ -28,20 +28,21 @@ void printColumns(const TableSummary& table) {
   fmt::print("{}  {:<22}{:>12}{:>12}{:>12}  stored as{}\n", s.dim, "column", "raw", "stored", "bytes/row", s.reset);
   for (const ColumnSummary& column : table.columns) {
     const std::uint64_t stored = column.storedBytes.value_or(0);
-    fmt::print("  {:<22}{:>12}{:>12}{:>12.3f}  {}\n", column.name, humanBytes(column.rawBytes), humanBytes(stored),
-               perRow(stored, table.rows), column.mainEncoding());
+    fmt::print("  {:<22}{:>12}{:>12}{:>12.3f}  {}\n", analyzer::oneLine(column.name), humanBytes(column.rawBytes),
+               humanBytes(stored), perRow(stored, table.rows), column.mainEncoding());
   }
 }
 
 void printTable(const TableSummary& table) {
   const Style& s = style();
+  const std::string name = analyzer::oneLine(table.name);  // a file may have tables that we do not know
   const std::string over =
       table.isTimed() ? fmt::format(", over {}", humanDuration(table.span.endNs - table.span.startNs)) : "";
   if (!table.storedBytes) {
-    fmt::print("{}{:<14}{} {} rows{}\n", s.bold, table.name, s.reset, withCommas(table.rows), over);
+    fmt::print("{}{:<14}{} {} rows{}\n", s.bold, name, s.reset, withCommas(table.rows), over);
     return;
   }
-  fmt::print("\n{}{}{}  {} rows in {} blocks, {}, {:.2f} bytes a row{}\n", s.bold, table.name, s.reset,
+  fmt::print("\n{}{}{}  {} rows in {} blocks, {}, {:.2f} bytes a row{}\n", s.bold, name, s.reset,
              withCommas(table.rows), withCommas(table.blocks.value_or(0)), humanBytes(*table.storedBytes),
              perRow(*table.storedBytes, table.rows), over);
   printColumns(table);

@@ -287,6 +287,21 @@ TEST_F(TraceFiles, InfoNamesABlockOfDropsThatCannotBeRead) {
   EXPECT_THAT(std::string(std::string_view(damage.at(0)["what"])), HasSubstr("a block of 1000 rows of table drop"));
 }
 
+TEST_F(TraceFiles, InfoKeepsNamesOfUnknownTablesOnTheirLines) {
+  const std::array columns{
+      prof::ColumnSpec{"a\tb\nc", prof::ColumnType::U32, prof::Refers::Nothing, prof::Hint::Plain, ""}};
+  const prof::TableSpec odd{4000, "odd\ttable\nname", columns.data(), columns.size()};
+  auto writer = prof::Writer::create(folder_ / "run.lcn");
+  ASSERT_TRUE(writer.ok());
+  const std::array<std::uint32_t, 3> values{1, 2, 3};
+  const std::array<const void*, 1> data{values.data()};
+  writer->appendColumns(odd, data, values.size());
+  ASSERT_TRUE(writer->finish().ok());
+  ASSERT_EQ(lacuna("info run.lcn"), 0) << said();
+  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("odd table name  3 rows"), HasSubstr("\n  a b c "),
+                                        testing::Not(HasSubstr("\t"))));
+}
+
 TEST_F(TraceFiles, RecoverMakesAWholeFileAndKeepsTheOldOne) {
   cut(2000);
   const std::string before = read("run.lcn");
