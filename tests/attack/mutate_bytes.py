@@ -10,6 +10,14 @@ import native
 EXTREMES = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
 
 
+MOST = 32 << 20
+
+
+def times(random, size, counts):
+    """How often a part of this size is repeated: a mutation may follow on another that made it large."""
+    return max(1, min(random.choice(counts), MOST // max(1, size)))
+
+
 def flip(random, data):
     data = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 4, 16))):
@@ -32,7 +40,7 @@ def piece(random, data, most=4096):
 def duplicate(random, data):
     begin, end = piece(random, data)
     at = random.randrange(len(data) + 1)
-    return data[:at] + data[begin:end] * random.choice((1, 1, 2, 50)) + data[at:]
+    return data[:at] + data[begin:end] * times(random, end - begin, (1, 1, 2, 50)) + data[at:]
 
 
 def remove(random, data):

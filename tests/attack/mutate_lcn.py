@@ -167,7 +167,7 @@ def repeat_blocks(random, data):
     if not found:
         return data
     block = random.choice(found)
-    return data[: block.end] + data[block.at : block.end] * random.choice((1, 10, 300)) + data[block.end :]
+    return data[: block.end] + data[block.at : block.end] * mutate_bytes.times(random, block.end - block.at, (1, 10, 300)) + data[block.end :]
 
 
 def shuffle_blocks(random, data):

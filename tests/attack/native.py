@@ -22,6 +22,9 @@ if XXHASH:
 if ZSTD:
     ZSTD.ZSTD_compressBound.restype = ZSTD.ZSTD_compress.restype = ctypes.c_size_t
     ZSTD.ZSTD_compressBound.argtypes = (ctypes.c_size_t,)
+    ZSTD.ZSTD_decompress.restype = ctypes.c_size_t
+    ZSTD.ZSTD_decompress.argtypes = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
+    ZSTD.ZSTD_isError.argtypes = (ctypes.c_size_t,)
     ZSTD.ZSTD_compress.argtypes = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
 
 
@@ -35,3 +38,14 @@ def zstd(data, level=3):
         return None
     room = ctypes.create_string_buffer(ZSTD.ZSTD_compressBound(len(data)))
     return room.raw[: ZSTD.ZSTD_compress(room, len(room), data, len(data), level)]
+
+
+def unzstd(data, most=256 << 20):
+    """The text of frames; none where the library is missing."""
+    if not ZSTD:
+        return None
+    room = ctypes.create_string_buffer(min(most, 1000 * len(data) + (1 << 20)))
+    got = ZSTD.ZSTD_decompress(room, len(room), data, len(data))
+    if ZSTD.ZSTD_isError(got):
+        raise ValueError("no frames of zstd, or far more in them than there should be")
+    return room.raw[:got]

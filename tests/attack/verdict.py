@@ -3,12 +3,16 @@
 """What is wrong with how a command ended and with what it wrote; nothing where all is well."""
 
 import csv
+import gzip
 import html.parser
 import io
 import json
 import re
 import sys
 import xml.etree.ElementTree
+import zlib
+
+import native
 
 SANITIZER = re.compile(rb"(Address|Thread|Leak|UndefinedBehavior|Memory)Sanitizer|runtime error: |Assertion .* failed|terminate called")
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -94,11 +98,21 @@ def xml_document(data):
 
 
 def table(data):
-    text, wrong = text_of(data)
-    if wrong:
-        return wrong
+    """CSV, which keeps bytes that are no UTF-8 as they are (docs/importing.md)."""
+    text = data.decode("utf-8", "surrogateescape")
     rows = list(csv.reader(io.StringIO(text, newline="")))
     return next((f"line {n} has {len(row)} fields, not {len(rows[0])}" for n, row in enumerate(rows, 1) if len(row) != len(rows[0])), "") if rows else ""
+
+
+def unpacked(ending, holds):
+    """What a compressed file must hold."""
+    def check(data):
+        try:
+            text = gzip.decompress(data) if ending == ".gz" else native.unzstd(data)
+        except (OSError, EOFError, zlib.error, ValueError) as error:
+            return f"cannot be unpacked: {error}"
+        return "" if text is None else holds(text)
+    return check
 
 
 def stacks(data):
