@@ -203,6 +203,8 @@ def seeds_for(options, lacuna, folder, keep):
         seed_list, build_lcn.TABLES = pickle.loads(store.read_bytes())
         return seed_list
     seed_list = seeds.all_seeds(str(lacuna), folder, options.recordings)
+    wanted = set(options.kinds.split(",")) if options.kinds else set(seeds.MUTATORS)
+    seed_list = [seed for seed in seed_list if seed[0] in wanted]
     keep.mkdir(parents=True, exist_ok=True)
     store.write_bytes(pickle.dumps((seed_list, build_lcn.TABLES)))
     return seed_list
@@ -253,6 +255,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same mutants")
     parser.add_argument("--only", type=int, help="the mutant of this number alone, of the seeds that the last run left in the --keep folder if it did")
     parser.add_argument("--commands", type=int, default=0, help="so many commands for each mutant, picked by chance (default: all)")
+    parser.add_argument("--kinds", default="", help=f"seeds of these kinds alone ({', '.join(seeds.MUTATORS)}), with commas")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=20, help="of processor time; a call that takes more is a hang, however busy the machine is (default: 20)")
     parser.add_argument("--rest", type=float, default=60, help="seconds; so is one that neither runs nor waits for a core for longer, as one that is blocked (default: 60)")
@@ -262,6 +265,9 @@ def main():
     parser.add_argument("--gui-every", type=int, default=10, help="a window is opened for one mutant of so many, each time with the next page (default: 10)")
     parser.add_argument("--no-gui", dest="gui", action="store_false")
     options = parser.parse_args()
+    for kind in filter(None, options.kinds.split(",")):
+        if kind not in seeds.MUTATORS:
+            parser.error(f"--kinds {kind}: there are {', '.join(seeds.MUTATORS)}")
     options.gui = options.gui and (pathlib.Path(options.bin) / "lacuna-gui").exists()
     if not (pathlib.Path(options.bin) / "lacuna").exists():
         parser.error(f"there is no {options.bin}/lacuna; build it first")

@@ -3,6 +3,7 @@
 """What the attack script finds in programs that do something wrong, and that its mutants are those of their seed."""
 
 import pathlib
+import pickle
 import random
 import sys
 import tempfile
@@ -10,13 +11,19 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import build_lcn  # noqa: E402
+import mutate_bytes  # noqa: E402
 import mutate_lcn  # noqa: E402
+import mutate_perfetto  # noqa: E402
+import mutate_pickle  # noqa: E402
+import mutate_records  # noqa: E402
 import native  # noqa: E402
 import seeds  # noqa: E402
 import verdict  # noqa: E402
 import watch  # noqa: E402
 
 TRACE = (seeds.ROOT / "tests/data/format-1.0.lcn").read_bytes()
+CAPTURE = (seeds.ROOT / "tests/data/cupti/every-kind/cupti-1.raw").read_bytes()
 
 
 class Verdicts(unittest.TestCase):
@@ -51,11 +58,61 @@ class Verdicts(unittest.TestCase):
 
 
 class Mutants(unittest.TestCase):
+    def some(self):
+        pickled = mutate_pickle.usual(mutate_pickle.Assembler(), random.Random(1))
+        held = mutate_records.Sparse(1 << 24, {0: bytes(range(256)) * 16, 1 << 21: b"\1" * 4096})
+        return [("lcn", "a", TRACE), ("json", "b", seeds.kineto()), ("pickle", "c", pickled), ("capture", "d", CAPTURE), ("gzip", "e", mutate_bytes.gz(seeds.kineto())),
+                ("perfetto", "f", mutate_perfetto.tracks(random.Random(2), b"")), ("recording", "g", {"x.lcr": held, "settings": bytes(48), "checkpoint": bytes(90)})]
+
     def test_a_seed_makes_the_same_mutants(self):
-        some = [("lcn", "a", TRACE), ("json", "b", seeds.kineto())]
-        first, again = ([seeds.mutant(random.Random(n), some) for n in range(20)] for _ in range(2))
-        self.assertEqual(first, again)
-        self.assertGreater(len({data for _, data in first}), 15)
+        build_lcn.TABLES.clear()
+        first, again = ([seeds.mutant(random.Random(n), self.some()) for n in range(60)] for _ in range(2))
+        self.assertEqual([mutant.how for mutant in first], [mutant.how for mutant in again])
+        bytes_of = lambda mutant: b"".join(held for _, held in sorted(mutant.files.items()) if isinstance(held, bytes))
+        self.assertEqual([mutant.how for mutant, other in zip(first, again) if bytes_of(mutant) != bytes_of(other)], [])
+        self.assertEqual({mutant.kind for mutant in first}, {kind for kind, _, _ in self.some()})
+
+    def test_mutations_of_mutations_stay_small(self):
+        for n in range(3):
+            data = b"".join(mutate_perfetto.packet(b"\x0a\x08" + b"a" * 8) for _ in range(20))
+            for _ in range(6):
+                data = mutate_perfetto.repeat_packets(random.Random(n), data)
+            self.assertLess(len(data), 7 * mutate_bytes.MOST)
+
+    def test_assembled_snapshots_are_what_they_say(self):
+        read = pickle.loads(mutate_pickle.usual(mutate_pickle.Assembler(), random.Random(1), [[mutate_pickle.event(size=-(1 << 63)), mutate_pickle.event("oom")]]))
+        self.assertEqual([row["size"] for row in read["device_traces"][0]], [-(1 << 63), 512])
+        self.assertEqual(read["segments"][0]["blocks"][0]["frames"][0]["name"], "forward")
+        again = pickle.loads(mutate_pickle.shared_events(random.Random(3), b""))
+        self.assertGreater(len(again["device_traces"]), 0)
+
+    def test_captures_and_messages_are_taken_apart_and_put_together(self):
+        self.assertEqual(mutate_records.capture(mutate_records.chunks(CAPTURE)), CAPTURE)
+        message = mutate_perfetto.tracks(random.Random(5), b"")
+        self.assertEqual(mutate_perfetto.build(mutate_perfetto.parse(message)), message)
+
+    def test_a_folder_is_placed_with_holes_links_and_pipes(self):
+        files = {"/a.lcr": mutate_records.Sparse(1 << 30, {4096: b"x" * 4096}), "/b": b"text", "/c": mutate_records.Special("link", "/nowhere"), "/d": mutate_records.Special("pipe")}
+        with tempfile.TemporaryDirectory() as folder:
+            at = pathlib.Path(folder) / "mutant"
+            seeds.Mutant("", "recording", files).place(at)
+            self.assertEqual((at / "a.lcr").stat().st_size, 1 << 30)
+            self.assertLess((at / "a.lcr").stat().st_blocks, 1000)
+            again = mutate_records.Sparse.of(at / "a.lcr")
+            self.assertEqual((again.size, again.pages), (1 << 30, {4096: b"x" * 4096}))
+            self.assertTrue((at / "c").is_symlink() and (at / "d").is_fifo())
+
+    @unittest.skipUnless(native.XXHASH, "libxxhash is not here")
+    def test_files_of_hostile_rows_are_whole(self):
+        build_lcn.TABLES.clear()
+        build_lcn.learn(TRACE)
+        for n in range(5):
+            data = build_lcn.hostile_rows(random.Random(n), TRACE)
+            found, sealed = mutate_lcn.blocks(data), bytearray(data)
+            self.assertGreater(len(found), 4)
+            for block in found:
+                mutate_lcn.seal(sealed, block)
+            self.assertEqual(bytes(sealed), data)
 
     @unittest.skipUnless(native.XXHASH, "libxxhash is not here")
     def test_checksums_of_changed_blocks_are_right(self):

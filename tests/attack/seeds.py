@@ -34,7 +34,7 @@ def packed_json(random, data):
         text = gzip.decompress(data)
     except (OSError, EOFError, zlib.error):  # another mutation came before
         return mutate_bytes.flip(random, data)
-    return gzip.compress(random.choice(mutate_json.ALL)(random, text), 1)
+    return mutate_bytes.gz(random.choice(mutate_json.ALL)(random, text))
 
 
 MUTATORS = {"json": mutate_json.ALL, "lcn": mutate_lcn.ALL + (build_lcn.hostile_rows,) * 6, "sqlite": mutate_sqlite.ALL, "log": mutate_sqlite.WITH_LOG, "perfetto": mutate_perfetto.ALL,
@@ -73,7 +73,7 @@ def made(lacuna, folder):
         name = f"seed.{kind}"
         call("convert", "-q", "--force", "seed0.lcn", "-o", name, "--to", to)
         yield kind, name
-    for name, content in (("kineto.json", kineto()), ("rank1.json", kineto(1, 17)), ("kineto.gzip", gzip.compress(kineto())), ("snapshot.pickle", pickle.dumps(snapshot(), 2)),
+    for name, content in (("kineto.json", kineto()), ("rank1.json", kineto(1, 17)), ("kineto.gzip", mutate_bytes.gz(kineto())), ("snapshot.pickle", pickle.dumps(snapshot(), 2)),
                           ("deep.pickle", pickle.dumps(snapshot(400, 60), 2)), ("snapshot4.pickle", pickle.dumps(snapshot(), 4))):
         (folder / name).write_bytes(content)
         yield name.split(".")[1], name
