@@ -3,50 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
+#include "data/outcome_inbox.h"
+#include "data/shared_buffer.h"
 #include "data/worker_pool.h"
 
 /// What a loader and its worker processes say to each other over a stream socket. Small messages go through the socket;
 /// the tensors of a batch go through a memory file that is passed once and used again.
 namespace lacuna::rt {
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  [[nodiscard]] int get() const { return number_; }
-
- private:
-  int number_;
-};
-
-/// A mapped memory file that one side fills and the other reads.
-class SharedBuffer {
- public:
-  SharedBuffer() = default;
-  SharedBuffer(SharedBuffer&& other) noexcept;
-  SharedBuffer& operator=(SharedBuffer&& other) noexcept;
-  ~SharedBuffer();
-  /// A new one; throws Error when there is no memory.
-  static SharedBuffer create(std::size_t bytes);
-  /// Maps one that the other side created.
-  static SharedBuffer adopt(Descriptor file);
-  [[nodiscard]] std::byte* data() const { return data_; }
-  [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] int file() const { return file_.get(); }
-
- private:
-  Descriptor file_;
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 /// The loader's way to a worker. Never waits for it: the worker may hang, and a long list of examples is more than a
 /// socket takes at once. What the socket does not take is kept.
@@ -81,25 +46,17 @@ class OutcomeSender {
   std::size_t next_ = 0;
 };
 
-enum class Received : std::uint8_t { Whole, Partly, Gone };
-
 /// The loader's end. Copies the batch out, so the worker may use the buffer again at once. Never waits for the worker,
 /// which may stop in the middle of a message: what came of it is kept.
 class OutcomeReceiver {
  public:
-  OutcomeReceiver(int socket, unsigned slots);
+  OutcomeReceiver(int socket, unsigned slots) : inbox_(socket, slots) {}
   /// Takes what the socket holds of the next outcome, which is in `outcome` once it is whole. Throws Error on a message
   /// that makes no sense.
   Received receive(LoaderOutcome& outcome);
 
  private:
-  [[nodiscard]] std::size_t bytesWanted() const;
-  LoaderOutcome unpack();
-
-  int socket_;
-  std::vector<SharedBuffer> slots_;
-  std::vector<std::byte> message_;  ///< what came of it
-  Descriptor file_;                 ///< that came with it
+  OutcomeInbox inbox_;
 };
 
 }  // namespace lacuna::rt
