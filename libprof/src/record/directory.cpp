@@ -216,10 +216,10 @@ Status replaceFile(const fs::path& path, const std::string& bytes) {
   return folder.ok() ? folder->replaceFile(path.filename().string(), bytes) : folder.status();
 }
 
-Result<std::string> readFile(const fs::path& path) {
+Result<std::string> readFile(const fs::path& path, std::size_t most, int* error) {
   const auto folder = Folder::open(path.parent_path());
   if (!folder.ok()) return folder.error();
-  return folder->readFile(path.filename().string());
+  return folder->readFile(path.filename().string(), most, error);
 }
 
 Result<std::string> removeFolder(const fs::path& directory) {

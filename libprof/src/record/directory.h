@@ -52,7 +52,10 @@ std::filesystem::path checkpointPath(const std::filesystem::path& directory);
 std::filesystem::path outputNotePath(const std::filesystem::path& directory);
 /// Replaces a file in one step, so that a reader sees the old or the new one whole.
 Status replaceFile(const std::filesystem::path& path, const std::string& bytes);
-Result<std::string> readFile(const std::filesystem::path& path);
+/// Larger notes than that are none of ours.
+inline constexpr std::size_t kMostNote = std::size_t{64} << 10;
+/// Of a file in a recording, or elsewhere. Answers an errno in `error`.
+Result<std::string> readFile(const std::filesystem::path& path, std::size_t most = kMostNote, int* error = nullptr);
 
 /// As removeRecording(), but that other things lie in the folder is no failure: answers what stays, or an empty text.
 Result<std::string> removeFolder(const std::filesystem::path& directory);

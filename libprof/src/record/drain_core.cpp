@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -27,6 +28,16 @@ constexpr TimeNs kClockRowEvery = 100'000'000;
 /// Between two ticks the wall clock is slewed by at most 500 ppm, and a reading is late by less than this.
 constexpr TimeNs kClockStep = 1'000'000;
 constexpr std::uint64_t kCheckpointMagic = 0x32544e4950434c00;
+
+/// A name of each process that ever joined, and some numbers for each thread and text of the living.
+constexpr std::size_t kMostCheckpoint = std::size_t{1} << 30;
+
+Error damagedCheckpoint(const fs::path& directory) {
+  return Error{
+      fmt::format("{}: damaged; delete it to recover what the segments hold, without what its drainer had "
+                  "written",
+                  checkpointPath(directory).string())};
+}
 
 std::string thisBoot() {
   auto boot = readFile("/proc/sys/kernel/random/boot_id");
@@ -72,6 +83,10 @@ void DrainCore::openRecorder(const fs::path& path) {
   if (const auto saved = saved_.find(name); saved != saved_.end()) {
     Loader loader(saved->second);
     reader->load(loader, savedOpen_.take(name));
+    if (!loader.ok() || !loader.atEnd()) {
+      ++book_.stats().damaged;
+      book_.log(tick_.monotonicNs, LogLevel::Warning, fmt::format("{}: its state in the checkpoint is damaged", name));
+    }
     saved_.erase(saved);
   } else {
     ++book_.stats().processes;
@@ -310,6 +325,16 @@ DrainStats DrainCore::stats() {
   return stats;
 }
 
+Result<std::string> DrainCore::checkpointOf(const fs::path& directory) {
+  int code = 0;
+  auto checkpoint = readFile(checkpointPath(directory), kMostCheckpoint, &code);
+  if (code == ENOENT) return std::string();
+  if (!checkpoint.ok()) return checkpoint;
+  // Without its state nobody knows which of the events in the segments are in the trace already.
+  if (fileBytesOf(*checkpoint) == 0) return damagedCheckpoint(directory);
+  return checkpoint;
+}
+
 std::uint64_t DrainCore::fileBytesOf(const std::string& checkpoint) {
   Loader loader(checkpoint);
   return loader.get<std::uint64_t>() == kCheckpointMagic ? loader.get<std::uint64_t>() : 0;
@@ -320,16 +345,16 @@ Status DrainCore::resume(const std::string& checkpoint) {
   loader.get<std::uint64_t>();
   loader.get<std::uint64_t>();
   const auto open = loader.get<OpenLog::Place>();
-  const auto take = [&](std::string_view entry) { savedOpen_.load(entry, book_.openBudget()); };
+  const auto take = [&](std::string_view entry) { return savedOpen_.load(entry, book_.openBudget()); };
   if (Status read = OpenLog::read(place_.directory, open, take); !read.ok()) return read;
-  lastClockRow_ = loader.get<TimeNs>();
+  lastClockRow_ = loader.getTime();
   book_.load(loader);
   loader.getAll([&] { done_.insert(loader.getText()); });
   loader.getAll([&] {
     const std::string name = loader.getText();
     saved_[name] = loader.getText();
   });
-  if (!loader.ok()) return Error{"the checkpoint of the recording is damaged"};
+  if (!loader.ok() || !loader.atEnd()) return damagedCheckpoint(place_.directory);
   return {};
 }
 

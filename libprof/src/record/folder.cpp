@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "lacuna/prof/file_error.h"
 #include "lacuna/prof/recording.h"
@@ -171,11 +172,13 @@ Status Folder::replaceFile(const std::string& name, std::string_view bytes) cons
   return Error{fmt::format("{}: cannot be written: {}", (path_ / name).string(), problemOf(code))};
 }
 
-Result<std::string> Folder::readFile(const std::string& name, std::size_t most) const {
+Result<std::string> Folder::readFile(const std::string& name, std::size_t most, int* error) const {
   const base::FileHandle file(::openat(fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat there {};
   int code = file.get() < 0 || fstat(file.get(), &there) != 0 ? errno : 0;
   if (code == 0 && !S_ISREG(there.st_mode)) code = EINVAL;
+  // A hole costs whoever made it nothing.
+  if (code == 0 && std::cmp_greater(there.st_size, most)) code = EFBIG;
   std::string bytes;
   std::array<char, 1 << 16> piece{};
   while (code == 0 && bytes.size() <= most) {
@@ -184,7 +187,9 @@ Result<std::string> Folder::readFile(const std::string& name, std::size_t most) 
     if (got < 0 && errno != EINTR) code = errno;
     if (got > 0) bytes.append(piece.data(), static_cast<std::size_t>(got));
   }
-  return Error{fmt::format("{}: cannot be read: {}", (path_ / name).string(), problemOf(code == 0 ? EFBIG : code))};
+  if (code == 0) code = EFBIG;
+  if (error != nullptr) *error = code;
+  return Error{fmt::format("{}: cannot be read: {}", (path_ / name).string(), problemOf(code))};
 }
 
 std::vector<std::string> Folder::removeFiles() const {

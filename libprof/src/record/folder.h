@@ -36,8 +36,8 @@ class Folder {
   [[nodiscard]] int createFile(const std::string& name) const;
   /// Replaces a file in one step, so that a reader sees the old or the new one whole.
   [[nodiscard]] Status replaceFile(const std::string& name, std::string_view bytes) const;
-  /// The content of a regular file, of `most` bytes at the most.
-  [[nodiscard]] Result<std::string> readFile(const std::string& name, std::size_t most = SIZE_MAX) const;
+  /// The content of a regular file, of `most` bytes at the most. Answers an errno in `error`.
+  [[nodiscard]] Result<std::string> readFile(const std::string& name, std::size_t most, int* error = nullptr) const;
 
   /// Removes the files that a recording makes, and the folders of a snapshot with theirs. Answers the names of all
   /// else, which stays.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <span>
 
@@ -19,6 +20,8 @@ namespace {
 
 constexpr std::uint64_t kLeastLog = 1 << 20;
 constexpr std::size_t kBuffer = 1 << 20;
+/// Entries are made in parts that are smaller.
+constexpr std::uint64_t kMostEntry = 1 << 20;
 
 struct EntryHead {
   std::uint64_t bytes;
@@ -79,24 +82,27 @@ void OpenLog::keep() {
   kept_ = now_;
 }
 
-Status OpenLog::read(const fs::path& directory, const Place& place, const std::function<void(std::string_view)>& take) {
+Status OpenLog::read(const fs::path& directory, const Place& place, const std::function<bool(std::string_view)>& take) {
   if (place.bytes == 0) return {};
   const fs::path path = fileOf(directory, place.number);
   auto file = base::InputFile::open(path);
   if (!file.ok()) return file.error();
   const Error damaged{fmt::format("{}: the open ranges of the recording are damaged", path.string())};
+  const auto size = (*file).size();
+  if (!size.ok()) return size.error();
+  if (place.bytes > *size) return damaged;
   std::string entry;
   for (std::uint64_t at = 0; at < place.bytes;) {
     EntryHead head{};
     if (place.bytes - at < sizeof head) return damaged;
     if (auto status = (*file).read(at, std::as_writable_bytes(std::span(&head, 1))); !status.ok()) return status;
     at += sizeof head;
-    if (head.bytes > place.bytes - at) return damaged;
+    if (head.bytes == 0 || head.bytes > std::min(place.bytes - at, kMostEntry)) return damaged;
     entry.resize(head.bytes);
     if (auto status = (*file).read(at, std::as_writable_bytes(std::span(entry))); !status.ok()) return status;
-    if (base::checksum(std::as_bytes(std::span(entry))) != head.hash) return damaged;
+    if (!base::checksumMatches(std::as_bytes(std::span(entry)), head.hash)) return damaged;
     at += head.bytes;
-    take(entry);
+    if (!take(entry)) return damaged;
   }
   return {};
 }

@@ -33,9 +33,10 @@ class OpenLog {
   /// The checkpoint is saved.
   void keep();
 
-  /// Calls `take` with each entry up to the place. Fails on a file that is not what was written.
+  /// Calls `take` with each entry up to the place. Fails on a file that is not what was written, and where `take`
+  /// answers false.
   static Status read(const std::filesystem::path& directory, const Place& place,
-                     const std::function<void(std::string_view)>& take);
+                     const std::function<bool(std::string_view)>& take);
 
  private:
   static std::filesystem::path fileOf(const std::filesystem::path& directory, std::uint64_t number);

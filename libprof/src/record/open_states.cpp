@@ -26,6 +26,20 @@ Saver begin(OpenEntry kind, const std::string& recorder, const OpenStates::Threa
   return entry;
 }
 
+/// What no program of ours has written is not kept: a stack relies on it.
+bool isSound(const KeptRange& kept) {
+  const bool flags = kept.said <= 1 && kept.hasLook <= 1 && kept.isSeveral <= 1;
+  // Of several ranges nothing is known, and they are not none.
+  const bool several = kept.isSeveral == 0 || (kept.times() > 0 && kept.hasLook == 0 && kept.said == 0);
+  return flags && several;
+}
+
+Look getLook(Loader& loader) {
+  const auto look = loader.get<Look>();
+  if (look.payloadType > PayloadType::F32) loader.fail();
+  return look;
+}
+
 /// Calls put(entry, first, last) for each part of what is behind `from`, at least once.
 template <class Put>
 void inParts(std::size_t from, std::size_t size, const Put& put) {
@@ -125,8 +139,10 @@ void OpenStates::loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget
   OpenRange gone;
   while (stack.kept_.size() > same) (void)stack.pop(gone, budget, OpenStack::kAll);
   loader.getAll([&] {
-    const auto kept = loader.get<KeptRange>();
-    const Look look = kept.hasLook ? loader.get<Look>() : Look();
+    auto kept = loader.get<KeptRange>();
+    if (!isSound(kept)) return loader.fail();
+    kept.startNs = Loader::bounded(kept.startNs);
+    const Look look = kept.hasLook ? getLook(loader) : Look();
     if (!loader.ok()) return;
     stack.depth_ += kept.times();
     (void)budget.take(OpenStack::costOf(kept.hasLook, kept.said));
@@ -141,8 +157,8 @@ void OpenStates::loadStarted(Loader& loader, StartedRanges& started, OpenBudget&
     const auto number = loader.get<std::uint64_t>();
     const auto kept = loader.get<StartedRanges::Kept>();
     StartedRange range;
-    if (kept.look != 0) static_cast<Look&>(range.range) = loader.get<Look>();
-    range.range.startNs = kept.startNs;
+    if (kept.look != 0) static_cast<Look&>(range.range) = getLook(loader);
+    range.range.startNs = Loader::bounded(kept.startNs);
     range.range.name = kept.name;
     range.range.domain = kept.domain;
     range.thread = kept.thread;
@@ -150,20 +166,35 @@ void OpenStates::loadStarted(Loader& loader, StartedRanges& started, OpenBudget&
   }
 }
 
-void OpenStates::load(std::string_view entry, OpenBudget& budget) {
-  Loader loader(entry);
-  const auto kind = loader.get<OpenEntry>();
-  Recorder& recorder = recorders_[loader.getText()];
-  if (kind == OpenEntry::Started) return loadStarted(loader, recorder.started, budget);
-  if (kind == OpenEntry::Ended) {
-    return loader.getAll([&] { (void)recorder.started.take(loader.get<std::uint64_t>(), budget); });
-  }
-  const auto index = loader.get<std::uint32_t>();
-  RangeStacks& stacks = recorder.threads[{index, loader.get<std::uint32_t>()}];
-  if (kind == OpenEntry::Ranges) return loadRanges(loader, stacks.of(loader.get<std::uint32_t>()), budget);
+void OpenStates::loadSaid(Loader& loader, RangeStacks& stacks) {
   const auto same = loader.get<std::uint64_t>();
   stacks.said_.resize(std::min<std::size_t>(stacks.said_.size(), same));
-  loader.getAll([&] { stacks.said_.push_back(loader.get<Said>()); });
+  loader.getAll([&] {
+    const auto said = loader.get<Said>();
+    if (said.wait > 1) loader.fail();
+    if (loader.ok()) stacks.said_.push_back(said);
+  });
+}
+
+bool OpenStates::load(std::string_view entry, OpenBudget& budget) {
+  Loader loader(entry);
+  const auto kind = loader.get<OpenEntry>();
+  const std::string name = loader.getText();
+  if (!loader.ok()) return false;
+  Recorder& recorder = recorders_[name];
+  if (kind == OpenEntry::Started) {
+    loadStarted(loader, recorder.started, budget);
+  } else if (kind == OpenEntry::Ended) {
+    loader.getAll([&] { (void)recorder.started.take(loader.get<std::uint64_t>(), budget); });
+  } else if (kind == OpenEntry::Ranges || kind == OpenEntry::Said) {
+    const auto index = loader.get<std::uint32_t>();
+    RangeStacks& stacks = recorder.threads[{index, loader.get<std::uint32_t>()}];
+    if (kind == OpenEntry::Said) loadSaid(loader, stacks);
+    if (kind == OpenEntry::Ranges) loadRanges(loader, stacks.of(loader.get<std::uint32_t>()), budget);
+  } else {
+    return false;
+  }
+  return loader.ok() && loader.atEnd();
 }
 
 OpenStates::Recorder OpenStates::take(const std::string& recorder) {

@@ -29,13 +29,14 @@ class OpenStates {
   static void saved(RangeStacks& stacks);
   static void saved(StartedRanges& started);
 
-  /// Takes up an entry. What is open counts as saved.
-  void load(std::string_view entry, OpenBudget& budget);
+  /// Takes up an entry. What is open counts as saved. False where the entry makes no sense.
+  [[nodiscard]] bool load(std::string_view entry, OpenBudget& budget);
   /// Gives what a recorder had open.
   Recorder take(const std::string& recorder);
 
  private:
   static void loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget);
+  static void loadSaid(Loader& loader, RangeStacks& stacks);
   static void loadStarted(Loader& loader, StartedRanges& started, OpenBudget& budget);
 
   std::map<std::string, Recorder> recorders_;

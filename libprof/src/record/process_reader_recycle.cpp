@@ -158,16 +158,18 @@ void ProcessReader::load(Loader& loader, OpenStates::Recorder open) {
   startsNotKept_ = loader.get<std::uint64_t>();
   unseenStarts_ = loader.get<std::uint64_t>();
   pass_ = loader.get<std::uint64_t>();
-  lastNs_ = loader.get<TimeNs>();
+  lastNs_ = loader.getTime();
   closed_ = loader.get<bool>();
   tables_.load(loader);
   started_ = std::move(open.started);
   loader.getAll([&] {
     const auto number = loader.get<std::uint64_t>();
-    ended_[number] = loader.get<Ended>();
+    auto ended = loader.get<Ended>();
+    ended.timeNs = Loader::bounded(ended.timeNs);
+    if (loader.ok()) ended_[number] = ended;
   });
   while (const auto index = loader.get<std::uint32_t>()) {
-    if (index > kMaxThreads) return;
+    if (index > kMaxThreads) return loader.fail();
     threads_[index] = loadThread(loader, index);
     Thread& thread = *threads_[index];
     if (const auto at = open.threads.find({index, thread.generation}); at != open.threads.end()) {
@@ -186,19 +188,24 @@ std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
   thread->lap = loader.get<std::uint32_t>();
   thread->stuck = loader.get<bool>();
   thread->closed = loader.get<bool>();
-  thread->lastNs = loader.get<TimeNs>();
+  thread->lastNs = loader.getTime();
   thread->dropped = loader.get<std::uint64_t>();
   thread->unseen = loader.get<std::uint64_t>();
   thread->mayEndUnseen = loader.get<bool>();
-  if (thread->segment > maxSegments_) thread->stuck = true;
-  if (thread->stuck || thread->segment == 0) return thread;
-  const Segment& segment = view().segment(thread->segment);
-  if (segment.lap.load(std::memory_order_relaxed) != thread->lap) thread->offset = kSegmentHead;
-  // Given back and perhaps taken by another since the checkpoint: then this thread has no more.
-  if (segment.owner.load(std::memory_order_relaxed) != index ||
-      segment.generation.load(std::memory_order_relaxed) != thread->generation) {
-    thread->stuck = true;
+  if (thread->segment == 0) return thread;
+  const bool isPlace = thread->segment <= maxSegments_ && thread->offset >= kSegmentHead &&
+                       thread->offset <= kSegmentBytes && (thread->offset - kSegmentHead) % kSlotBytes == 0;
+  if (isPlace && !thread->stuck) {
+    const Segment& segment = view().segment(thread->segment);
+    if (segment.lap.load(std::memory_order_relaxed) != thread->lap) thread->offset = kSegmentHead;
+    if (segment.owner.load(std::memory_order_relaxed) == index &&
+        segment.generation.load(std::memory_order_relaxed) == thread->generation) {
+      return thread;
+    }
   }
+  // No segment of ours, or given back and perhaps taken by another since the checkpoint: then this thread has no more.
+  thread->stuck = true;
+  thread->segment = 0;
   return thread;
 }
 

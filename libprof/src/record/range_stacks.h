@@ -38,7 +38,9 @@ struct OpenRange : Look {
 /// What a range of a queue says besides.
 struct Said {
   SaidExecution execution;
-  bool wait = false;  ///< a wait for the queue: only sequence, queue and kind of `execution` count
+  /// 1: a wait for the queue; only sequence, queue and kind of `execution` count. No bool, for a checkpoint may hold
+  /// any.
+  std::uint8_t wait = 0;
 };
 
 /// The memory that open ranges of all processes may take: a program may open any number of them.
@@ -57,14 +59,15 @@ class OpenBudget {
   std::uint64_t bytes_ = 0;
 };
 
-/// An open range as it is kept. Most are nothing but a name and a time.
+/// An open range as it is kept. Most are nothing but a name and a time. Its flags are numbers, 0 or 1: a checkpoint may
+/// hold any, and a bool may not.
 struct KeptRange {
   TimeNs startNs = 0;
   std::uint32_t name = 0;  ///< of several ranges: how many
   std::uint8_t flags = 0;
-  bool said = false;
-  bool hasLook = false;    ///< its Look is the next one of the stack's
-  bool isSeveral = false;  ///< stands for ranges that began unseen, one in the other
+  std::uint8_t said = 0;
+  std::uint8_t hasLook = 0;    ///< its Look is the next one of the stack's
+  std::uint8_t isSeveral = 0;  ///< stands for ranges that began unseen, one in the other
   [[nodiscard]] std::uint32_t times() const { return isSeveral ? name : 1; }
 };
 static_assert(sizeof(KeptRange) == 16);

@@ -135,8 +135,9 @@ Status writeTrace(const fs::path& directory, const fs::path& output, const std::
                   DrainStats& stats) {
   Result<Writer> writer = Writer::create(output);
   if (!writer.ok()) return writer.error();
-  const Result<std::string> checkpoint = recording::readFile(recording::checkpointPath(directory));
-  const std::uint64_t bytes = checkpoint.ok() ? DrainCore::fileBytesOf(*checkpoint) : 0;
+  const Result<std::string> checkpoint = DrainCore::checkpointOf(directory);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const std::uint64_t bytes = DrainCore::fileBytesOf(*checkpoint);
   if (bytes > 0) {
     const Result<std::string> note = recording::readFile(recording::outputNotePath(directory));
     if (!note.ok()) return note.status();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -9,9 +10,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "lacuna/prof/bounds.h"
+#include "lacuna/prof/ids.h"
+
 namespace lacuna::prof::recording {
 
-/// Bytes of a checkpoint. Only the program that wrote one reads it, on the same machine, so values go in as they are.
+/// Bytes of a checkpoint. The program that wrote one reads it, on the same machine, so values go in as they are; but a
+/// folder may come from anywhere, so the Loader trusts none of them.
 class Saver {
  public:
   template <class T>
@@ -44,21 +49,32 @@ class Loader {
   template <class T>
   T get() {
     static_assert(std::is_trivially_copyable_v<T>);
+    // A bool that is neither true nor false must not even be read.
+    if constexpr (std::is_same_v<T, bool>) return getUpTo<std::uint8_t>(1) != 0;
     T value{};
     if (sizeof value > bytes_.size() - at_) {
-      ok_ = false;
-      at_ = bytes_.size();
+      fail();
     } else {
       std::memcpy(static_cast<void*>(&value), bytes_.data() + at_, sizeof value);
       at_ += sizeof value;
     }
     return value;
   }
+  /// A number that must not be more than that.
+  template <class T>
+  T getUpTo(T most) {
+    const T value = get<T>();
+    if (value <= most) return value;
+    fail();
+    return {};
+  }
+  /// Brought back to what a trace can have, so that it can be added to others.
+  TimeNs getTime() { return bounded(get<TimeNs>()); }
+  static TimeNs bounded(TimeNs time) { return std::clamp(time, -kFarthestNs, kFarthestNs); }
   std::string getText() {
     const auto size = get<std::uint64_t>();
     if (size > bytes_.size() - at_) {
-      ok_ = false;
-      at_ = bytes_.size();
+      fail();
       return {};
     }
     at_ += size;
@@ -68,6 +84,11 @@ class Loader {
   void getAll(Each&& each) {
     const auto count = get<std::uint64_t>();
     for (std::uint64_t i = 0; i < count && ok_; ++i) each();
+  }
+  /// What was read makes no sense: nothing more is read.
+  void fail() {
+    ok_ = false;
+    at_ = bytes_.size();
   }
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool atEnd() const { return at_ == bytes_.size(); }

@@ -173,7 +173,7 @@ TEST_F(RemovalTest, AStateIsNotWrittenThroughALink) {
 
 TEST_F(RemovalTest, AFileOfARecordingThatIsAPipeDoesNotHoldAnybodyUp) {
   makeRecording();
-  for (const char* name : {"checkpoint", "output", "9-9.lcr", "9.failed"}) {
+  for (const char* name : {"output", "9-9.lcr", "9.failed"}) {
     ASSERT_EQ(mkfifo((recordingDir() / name).c_str(), 0600), 0);
   }
   ASSERT_OK(recover(recordingDir(), trace(), true));
