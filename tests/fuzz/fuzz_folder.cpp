@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,6 +70,14 @@ bool isolate() {
          ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=256m") == 0;
 }
 
+/// libFuzzer's alarm would end a call that waits, such as the opening of a pipe, long before its time limit is over.
+void letWaitsGoOn() {
+  struct sigaction alarm {};
+  ::sigaction(SIGALRM, nullptr, &alarm);
+  alarm.sa_flags |= SA_RESTART;
+  ::sigaction(SIGALRM, &alarm, nullptr);
+}
+
 /// What lies below a folder, by path: its kind, and what it holds.
 using Tree = std::map<std::string, std::string>;
 
@@ -109,6 +118,7 @@ constexpr std::array<const char*, 21> kNames = {
 class Victim {
  public:
   Victim() : isolated_(gIsolated) {
+    letWaitsGoOn();
     std::string home = "/dev/shm/fuzz-folder-XXXXXX";
     must(::mkdtemp(home.data()) != nullptr, "no folder can be made");
     home_ = home;
