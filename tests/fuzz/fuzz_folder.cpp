@@ -61,7 +61,8 @@ void write(const fs::path& path, std::string_view bytes) {
 bool isolate() {
   const std::string user = std::to_string(::geteuid()), group = std::to_string(::getegid());
   if (::unshare(CLONE_NEWNS) != 0) {
-    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    // Root without its rights may not map itself, and could then make nothing.
+    if (::geteuid() == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
     write("/proc/self/setgroups", "deny");
     write("/proc/self/uid_map", user + " " + user + " 1");
     write("/proc/self/gid_map", group + " " + group + " 1");
