@@ -29,7 +29,7 @@ void addBudget(CLI::App& app) {
     app.get_subcommand(name)
         ->add_option_function<std::string>("--budget", &raiseBudget,
                                            "what a trace may claim, where it is refused and you trust it: "
-                                           "rows=20M,strings=…,text=…,values=… (default: LACUNA_BUDGET)")
+                                           "rows=20M,strings=…,text=…,values=…,tracks=… (default: LACUNA_BUDGET)")
         ->type_name("ITEMS");
   }
 }

@@ -11,6 +11,7 @@
 
 #include "lacuna/analyzer/text_match.h"
 #include "store/track_assembly.h"
+#include "store/track_budget.h"
 #include "store/track_feed.h"
 
 namespace lacuna::analyzer {
@@ -34,7 +35,8 @@ constexpr std::array<std::string_view, 11> kCopyNames{"copy",
 
 class TrackBuilder {
  public:
-  TrackBuilder(const Store& store, const Progress& progress) : store_(store), progress_(progress), assembly_(store) {
+  TrackBuilder(const Store& store, const Progress& progress)
+      : store_(store), progress_(progress), budget_(store), assembly_(store) {
     total_ = store.rows<prof::Range>() + store.rows<prof::ApiCall>() + store.rows<prof::Kernel>() +
              store.rows<prof::Memcpy>() + store.rows<prof::Memset>() + store.rows<prof::Allocation>() +
              store.rows<prof::CounterSample>();
@@ -42,6 +44,8 @@ class TrackBuilder {
 
   prof::Result<std::shared_ptr<const TrackSet>> build() {
     if (prof::Status status = TrackFeed(store_, *this).read(); !status) return status.error();
+    countUnusedCounters();
+    if (prof::Status status = budget_.status(); !status) return status.error();
     for (std::size_t kind = 0; kind < kTrackKinds; ++kind) {
       for (auto& [id, stack] : stacks_[kind]) {
         Track& track = assembly_.track(static_cast<TrackKind>(kind), id);
@@ -50,6 +54,7 @@ class TrackBuilder {
         track.deeper = stack.deeper;
       }
     }
+    for (auto& [id, lane] : counters_) assembly_.track(TrackKind::Counter, id).counter = std::move(lane);
     for (auto& [device, curves] : memory_) {
       if (curves.all.lane.size() == 0) continue;
       assembly_.memory(device, Track::kAllRoles).counter = std::move(curves.all.lane);
@@ -62,18 +67,23 @@ class TrackBuilder {
 
   void event(TrackKind kind, std::uint32_t id, TimeNs start, TimeNs length, StringId name) {
     if (last_ == nullptr || kind != lastKind_ || id != lastId_) {
-      last_ = &stacks_[static_cast<std::size_t>(kind)][id];
+      last_ = partOf(stacks_[static_cast<std::size_t>(kind)], kind, id);
       lastKind_ = kind;
       lastId_ = id;
     }
-    last_->add(start, length, name);
+    if (last_ != nullptr) last_->add(start, length, name);
   }
   void sample(std::uint32_t id, TimeNs time, double value) {
-    assembly_.track(TrackKind::Counter, id).counter.add(time, value);
+    if (CounterLane* lane = partOf(counters_, TrackKind::Counter, id); lane != nullptr) lane->add(time, value);
   }
   void allocation(std::uint32_t device, TimeNs time, prof::MemoryAction action, std::uint8_t role,
                   std::uint64_t address, std::uint64_t bytes) {
-    memory_[device].apply(time, action, role, address, bytes);
+    MemoryCurves* curves = nullptr;
+    if (const auto found = memory_.find(device); found != memory_.end()) curves = &found->second;
+    if (curves == nullptr && budget_.takeMemory(device, Track::kAllRoles)) curves = &memory_[device];
+    if (curves == nullptr) return;
+    if (curves->isNew(action, role) && !budget_.takeMemory(device, role)) return;
+    curves->apply(time, action, role, address, bytes);
   }
   bool advance(std::uint64_t rows) {
     done_ += rows;
@@ -81,13 +91,31 @@ class TrackBuilder {
   }
 
  private:
+  /// Null where it is beyond the budget.
+  template <class Part>
+  Part* partOf(std::map<std::uint32_t, Part>& parts, TrackKind kind, std::uint32_t id) {
+    const auto found = parts.find(id);
+    if (found != parts.end()) return &found->second;
+    return budget_.take(kind, id) ? &parts[id] : nullptr;
+  }
+
+  /// Each counter that the trace declares has a track, with samples or without.
+  void countUnusedCounters() {
+    for (std::uint64_t i = 0; i < store_.rows<prof::CounterTrack>(); ++i) {
+      const std::uint32_t id = store_.row<prof::CounterTrack>(i).id.value;
+      if (!counters_.contains(id)) (void)budget_.take(TrackKind::Counter, id);
+    }
+  }
+
   const Store& store_;
   const Progress& progress_;
   std::uint64_t total_ = 0;
   std::uint64_t done_ = 0;
+  TrackBudget budget_;
   TrackAssembly assembly_;
   // By kind, then by the id of thread, queue, …, which may be any number.
   std::array<std::map<std::uint32_t, LaneStack>, kTrackKinds> stacks_;
+  std::map<std::uint32_t, CounterLane> counters_;
   LaneStack* last_ = nullptr;  // neighbouring events are mostly of one track
   TrackKind lastKind_ = TrackKind::Ranges;
   std::uint32_t lastId_ = 0;

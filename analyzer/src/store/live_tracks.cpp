@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "store/backend.h"
 #include "store/track_assembly.h"
+#include "store/track_budget.h"
 #include "store/track_feed.h"
 
 namespace lacuna::analyzer {
@@ -33,6 +35,13 @@ struct Layout {
   std::array<std::map<std::uint32_t, LaneStack>, kTrackKinds> stacks;
   std::map<std::uint32_t, CounterLane> counters;
   std::map<std::uint32_t, MemoryCurves> memory;
+
+  [[nodiscard]] std::uint64_t tracks() const {
+    std::uint64_t count = counters.size();
+    for (const auto& row : stacks) count += row.size();
+    for (const auto& [device, curves] : memory) count += 1 + curves.byRole.size();
+    return count;
+  }
 };
 
 LaneStack copyOf(const LaneStack& from) {
@@ -59,25 +68,30 @@ CounterLane copyOf(const CounterLane& from) {
 /// Puts what starts before a moment into the layout that stays, and the rest behind a copy of it.
 class Splitter {
  public:
-  Splitter(Layout& settled, TimeNs until, const Progress& progress, std::uint64_t total)
-      : settled_(settled), until_(until), progress_(progress), total_(total) {}
+  Splitter(Layout& settled, const Store& store, TimeNs until, const Progress& progress, std::uint64_t total)
+      : settled_(settled), budget_(store, settled.tracks()), until_(until), progress_(progress), total_(total) {}
 
   void event(TrackKind kind, std::uint32_t id, TimeNs start, TimeNs length, StringId name) {
     const auto k = static_cast<std::size_t>(kind);
-    at(settled_.stacks[k], shown_.stacks[k], id, start).add(start, length, name);
+    LaneStack* stack = at(settled_.stacks[k], shown_.stacks[k], kind, id, start);
+    if (stack != nullptr) stack->add(start, length, name);
   }
   void sample(std::uint32_t id, TimeNs time, double value) {
-    at(settled_.counters, shown_.counters, id, time).add(time, value);
+    CounterLane* lane = at(settled_.counters, shown_.counters, TrackKind::Counter, id, time);
+    if (lane != nullptr) lane->add(time, value);
   }
   void allocation(std::uint32_t device, TimeNs time, prof::MemoryAction action, std::uint8_t role,
                   std::uint64_t address, std::uint64_t bytes) {
-    at(settled_.memory, shown_.memory, device, time).apply(time, action, role, address, bytes);
+    MemoryCurves* curves = at(settled_.memory, shown_.memory, std::nullopt, device, time);
+    if (curves == nullptr || (curves->isNew(action, role) && !budget_.takeMemory(device, role))) return;
+    curves->apply(time, action, role, address, bytes);
   }
   bool advance(std::uint64_t rows) {
     done_ += rows;
     return !progress_ || progress_(total_ == 0 ? 1.0 : 0.9 * static_cast<double>(done_) / static_cast<double>(total_));
   }
   [[nodiscard]] std::uint64_t rows() const { return done_; }
+  [[nodiscard]] prof::Status status() const { return budget_.status(); }
 
   /// All of it; what settled is ready for the next time.
   Layout take() {
@@ -93,13 +107,17 @@ class Splitter {
   }
 
  private:
-  /// A part's rows come in time order, so that its copy is made when all that settles is in it.
+  /// A part's rows come in time order, so that its copy is made when all that settles is in it. Null beyond the budget.
   template <class Part>
-  Part& at(std::map<std::uint32_t, Part>& settled, std::map<std::uint32_t, Part>& shown, std::uint32_t id,
-           TimeNs time) {
-    if (time < until_) return settled[id];
-    const auto found = shown.find(id);
-    return found != shown.end() ? found->second : shown.emplace(id, copyOf(settled[id])).first->second;
+  Part* at(std::map<std::uint32_t, Part>& settled, std::map<std::uint32_t, Part>& shown, std::optional<TrackKind> kind,
+           std::uint32_t id, TimeNs time) {
+    if (time >= until_) {
+      if (const auto found = shown.find(id); found != shown.end()) return &found->second;
+    }
+    if (!settled.contains(id) && !(kind ? budget_.take(*kind, id) : budget_.takeMemory(id, Track::kAllRoles))) {
+      return nullptr;
+    }
+    return time < until_ ? &settled[id] : &shown.emplace(id, copyOf(settled[id])).first->second;
   }
   template <class Part>
   static void complete(const std::map<std::uint32_t, Part>& settled, std::map<std::uint32_t, Part>& shown) {
@@ -110,6 +128,7 @@ class Splitter {
 
   Layout& settled_;
   Layout shown_;
+  TrackBudget budget_;
   TimeNs until_;
   const Progress& progress_;
   std::uint64_t total_;
@@ -217,9 +236,11 @@ prof::Result<std::shared_ptr<const TrackSet>> LiveTracks::layOut(const Store& st
   }
   const TimeNs from = s.until;
   const TimeNs until = std::max(from, end - s.tail);
-  Splitter splitter(s.settled, until, progress, from == INT64_MIN ? rowsOf(store) : 0);
+  Splitter splitter(s.settled, store, until, progress, from == INT64_MIN ? rowsOf(store) : 0);
   TrackFeed feed(store, splitter, from);
-  if (prof::Status status = feed.read(); !status) {
+  prof::Status status = feed.read();
+  if (status) status = splitter.status();
+  if (!status) {
     s.startOver();
     return status.error();
   }

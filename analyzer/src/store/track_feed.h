@@ -233,10 +233,14 @@ struct MemoryCurves {
   std::unordered_map<std::uint8_t, Curve> byRole;
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>> alive;  ///< bytes and role by address
 
+  /// Whether the event is the first of its role.
+  [[nodiscard]] bool isNew(prof::MemoryAction action, std::uint8_t role) const {
+    return isAllocation(action) && !byRole.contains(role);
+  }
   void apply(prof::TimeNs time, prof::MemoryAction action, std::uint8_t role, std::uint64_t address,
              std::uint64_t bytes) {
     using prof::MemoryAction;
-    if (action == MemoryAction::Allocate || action == MemoryAction::ExternalAllocate) {
+    if (isAllocation(action)) {
       alive[address] = {bytes, role};
       change(time, static_cast<std::int64_t>(bytes), role);
     } else if (action == MemoryAction::Free || action == MemoryAction::ExternalFree) {
@@ -248,6 +252,9 @@ struct MemoryCurves {
   }
 
  private:
+  static bool isAllocation(prof::MemoryAction action) {
+    return action == prof::MemoryAction::Allocate || action == prof::MemoryAction::ExternalAllocate;
+  }
   void change(prof::TimeNs time, std::int64_t by, std::uint8_t role) {
     all.change(time, by);
     byRole[role].change(time, by);

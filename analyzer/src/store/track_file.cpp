@@ -222,6 +222,7 @@ class TrackReader {
   bool readDeeper(const TrackEntry& entry) {
     if (entry.role >= static_cast<std::uint32_t>(TrackKind::Counter)) return false;
     Track& track = assembly_.track(static_cast<TrackKind>(entry.role), entry.id);
+    if (track.lanes.empty()) return false;
     track.deeper = entry.offset;
     prof::addTo(track.events, entry.offset);
     return true;
@@ -232,6 +233,9 @@ class TrackReader {
     const auto blocks = reader_->derivedBlocks();
     auto block = std::ranges::lower_bound(blocks, entry.offset, {}, &prof::DerivedBlock::offset);
     if (block == blocks.end() || block->offset != entry.offset || entry.kind > kMemory) return false;
+    // One block must not stand for lanes without end.
+    if (entry.offset < behindLast_) return false;
+    behindLast_ = entry.offset + 1;
     auto sections = reader_->derivedSections(*block, kProduct);
     if (!sections || sections->empty() || !load(sections->front())) return false;
     ByteInput in(head_.view());
@@ -241,7 +245,7 @@ class TrackReader {
     const auto kind = static_cast<TrackKind>(entry.kind);
     Track& track = assembly_.track(kind, entry.id);
     if (kind == TrackKind::Counter) return readCounter(track.counter);
-    if (entry.lane != track.lanes.size()) return false;
+    if (entry.lane != track.lanes.size() || entry.lane >= kMostLanes) return false;
     return readLane(in, block, *std::move(sections), track);
   }
 
@@ -257,6 +261,7 @@ class TrackReader {
       if (!more || more->empty()) return false;
       sections.insert(sections.end(), more->begin(), more->end());
     }
+    behindLast_ = block->offset + 1;
     std::vector<std::uint32_t> sizes;
     for (const auto& section : sections) sizes.push_back(section.bytes);
     Lane& lane = track.lanes.emplace_back();
@@ -270,6 +275,7 @@ class TrackReader {
   std::shared_ptr<const prof::Reader> reader_;
   TrackAssembly assembly_;
   std::vector<TrackEntry> entries_;
+  std::uint64_t behindLast_ = 0;
   PodArray<std::byte> head_;
 };
 

@@ -15,8 +15,11 @@ namespace {
 struct ItemName {
   std::string_view key, words;
 };
-constexpr std::array<ItemName, Budget::kItems> kNames{
-    {{"rows", "rows"}, {"strings", "strings"}, {"text", "bytes of unpacked text"}, {"values", "values"}}};
+constexpr std::array<ItemName, Budget::kItems> kNames{{{"rows", "rows"},
+                                                       {"strings", "strings"},
+                                                       {"text", "bytes of unpacked text"},
+                                                       {"values", "values"},
+                                                       {"tracks", "tracks of a timeline"}}};
 
 std::optional<std::uint64_t> numberOf(std::string_view text) {
   std::uint64_t number = 0;
@@ -58,7 +61,7 @@ Status Budget::raise(std::string_view text) {
     const auto number = equals < part.size() ? numberOf(part.substr(equals + 1)) : std::nullopt;
     if (name == kNames.end() || !number) {
       return Error{fmt::format(
-          "budget \"{}\": give one or more of rows, strings, text and values, as in rows=20M,text=4G", text)};
+          "budget \"{}\": give one or more of rows, strings, text, values and tracks, as in rows=20M,text=4G", text)};
     }
     raised.limits_[static_cast<std::size_t>(name - kNames.begin())].least = *number;
     at = end + 1;
@@ -69,7 +72,7 @@ Status Budget::raise(std::string_view text) {
 
 std::uint64_t Budget::most(Item item, std::uint64_t fileBytes) const {
   std::uint64_t scaled = 0;
-  if (__builtin_mul_overflow(of(item).perByte, fileBytes, &scaled)) scaled = UINT64_MAX;
+  if (__builtin_mul_overflow(of(item).perByte, fileBytes / of(item).inBytes, &scaled)) scaled = UINT64_MAX;
   return std::max(of(item).least, scaled);
 }
 

@@ -18,6 +18,8 @@ TEST(Budget, GrowsWithTheFileAndIsTheSameForSmallOnes) {
   EXPECT_EQ(budget.most(Item::Rows, 10), budget.most(Item::Rows, 1000));
   EXPECT_EQ(budget.most(Item::Rows, 1'000'000'000), 6'000'000'000U);
   EXPECT_EQ(budget.most(Item::Text, UINT64_MAX), UINT64_MAX);
+  EXPECT_EQ(budget.most(Item::Tracks, 10), 100'000U);
+  EXPECT_EQ(budget.most(Item::Tracks, 64'000'000), 1'000'000U);
 }
 
 TEST(Budget, IsRaisedByItem) {

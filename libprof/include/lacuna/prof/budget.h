@@ -22,8 +22,9 @@ class Budget {
     Strings,  ///< texts of a trace
     Text,     ///< bytes that a compressed file unpacks to
     Values,   ///< of a pickle
+    Tracks,   ///< lines of a timeline
   };
-  static constexpr std::size_t kItems = 4;
+  static constexpr std::size_t kItems = 5;
 
   /// The one of this process: the usual one, or what LACUNA_BUDGET or setOfProcess() made of it. Thread-safe once it is
   /// set.
@@ -42,14 +43,17 @@ class Budget {
 
  private:
   struct Limit {
-    std::uint64_t least;    ///< for every file
-    std::uint64_t perByte;  ///< for a large one
+    std::uint64_t least;        ///< for every file
+    std::uint64_t perByte;      ///< for a large one
+    std::uint64_t inBytes = 1;  ///< how many bytes give that
   };
   [[nodiscard]] const Limit& of(Item item) const { return limits_[static_cast<std::size_t>(item)]; }
 
   /// Well beyond what real traces have: recordings of nothing but equal ranges take 0.4 bytes a row, others 3; the JSON
-  /// of a profiler unpacks to 15 times its size; a snapshot has a value for each 6 bytes that it unpacks to.
-  std::array<Limit, kItems> limits_{{{4'000'000, 6}, {4'000'000, 2}, {256'000'000, 100}, {4'000'000, 8}}};
+  /// of a profiler unpacks to 15 times its size; a snapshot has a value for each 6 bytes that it unpacks to; a track
+  /// takes 1.6 kB of memory.
+  std::array<Limit, kItems> limits_{
+      {{4'000'000, 6}, {4'000'000, 2}, {256'000'000, 100}, {4'000'000, 8}, {100'000, 1, 64}}};
 };
 
 }  // namespace lacuna::prof
