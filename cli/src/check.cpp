@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/xml_text.h"
 #include "output.h"
 #include "output_file.h"
 #include "report_text.h"
@@ -69,30 +70,6 @@ std::vector<Comparison> explainingKernels(const analyzer::Analysis& before, cons
   return rows;
 }
 
-/// For XML 1.0, which has no way to write most control characters.
-std::string xmlText(std::string_view text) {
-  std::string out;
-  for (const char c : analyzer::validUtf8(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
-
 /// The message of a workflow command, in which a line break would end it.
 std::string annotationText(std::string_view text) {
   std::string out;
@@ -107,14 +84,14 @@ std::string annotationText(std::string_view text) {
 std::string junitText(const std::vector<Comparison>& rows, const std::vector<Comparison>& why) {
   const auto failures = std::count_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.worse(); });
   std::string kernels;
-  for (const Comparison& row : why) kernels += "\n" + xmlText(sentence(row));
+  for (const Comparison& row : why) kernels += "\n" + analyzer::xmlText(sentence(row));
   std::string text = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"lacuna check\" tests=\"{}\" failures=\"{}\">\n",
       rows.size(), failures);
   for (const Comparison& row : rows) {
-    text += fmt::format("  <testcase classname=\"lacuna.check\" name=\"{}\">", xmlText(row.what));
+    text += fmt::format("  <testcase classname=\"lacuna.check\" name=\"{}\">", analyzer::xmlText(row.what));
     if (row.worse()) {
-      const std::string message = xmlText(sentence(row));
+      const std::string message = analyzer::xmlText(sentence(row));
       text += fmt::format("<failure type=\"worse\" message=\"{}\">{}{}</failure>", message, message, kernels);
     }
     text += "</testcase>\n";

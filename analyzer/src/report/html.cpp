@@ -9,6 +9,7 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/xml_text.h"
 #include "lacuna/prof/bounds.h"
 #include "report/devices.h"
 #include "report/sequence_text.h"
@@ -55,27 +56,10 @@ std::string styleSheet() {
   return fmt::format("{}{}\n@media (prefers-color-scheme:dark){{{}}}\n", kStyle, coloursOf(false), coloursOf(true));
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : oneLine(text)) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string shortName(std::string_view name) {
-  if (name.size() <= 120) return escaped(name);
+  if (name.size() <= 120) return xmlText(name);
   const std::string plain = withoutScopes(name);
-  return plain.size() <= 120 ? escaped(plain) : escaped(headOf(plain, 117)) + "…";
+  return plain.size() <= 120 ? xmlText(plain) : xmlText(headOf(plain, 117)) + "…";
 }
 
 class Page {
@@ -88,11 +72,11 @@ class Page {
         "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">"
         "<title>Lacuna: {0}</title><style>{1}</style></head><body>\n<h1>{0}</h1><div class=\"dim\">{2}</div>\n"
         "<p class=\"verdict\">{3}</p>\n",
-        escaped(analysis_.store->path().filename().string()), styleSheet(), escaped(describeRun(analysis_)),
-        escaped(verdict(analysis_)));
+        xmlText(analysis_.store->path().filename().string()), styleSheet(), xmlText(describeRun(analysis_)),
+        xmlText(verdict(analysis_)));
     if (const std::string cost = overheadLine(analysis_); !cost.empty())
       out_ += fmt::format("<p class=\"dim\">{} It is hatched in the charts, where it is large enough to see.</p>\n",
-                          escaped(cost));
+                          xmlText(cost));
     ledger();
     findings();
     steps();
@@ -130,7 +114,7 @@ void Page::bar(const Ledger& ledger, const Ledger& bands) {
     const std::string band = humanBand(bands.ns[i], ledger.ns[i]);
     const double hatched = 100 * static_cast<double>(bands.ns[i]) / static_cast<double>(ledger.ns[i]);
     out_ += fmt::format("<i class=\"c{}\" style=\"width:{:.3f}%\" title=\"{}: {:.1f} %{}\">{}</i>", i, percent,
-                        causeLabel(static_cast<Cause>(i)), percent, band.empty() ? "" : ", recording " + escaped(band),
+                        causeLabel(static_cast<Cause>(i)), percent, band.empty() ? "" : ", recording " + xmlText(band),
                         band.empty() ? "" : fmt::format("<u style=\"width:{:.2f}%\"></u>", std::min(100.0, hatched)));
   }
   out_ += "</div>\n";
@@ -155,16 +139,16 @@ void Page::ledger() {
     out_ += fmt::format("<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span>{}</li>", i,
                         causeLabel(static_cast<Cause>(i)), humanShare(static_cast<double>(ns) / total),
                         humanTime(step.ns[i]), analysis_.steps.all.empty() ? "" : " a step",
-                        band.empty() ? "" : fmt::format("<span>{}</span>", escaped(band)));
+                        band.empty() ? "" : fmt::format("<span>{}</span>", xmlText(band)));
   }
   out_ += "</ul>\n";
   for (const std::string& line : {ledgerWindowLine(analysis_), unknownLine(analysis_), bottleneckLine(analysis_)}) {
-    if (!line.empty()) out_ += fmt::format("<div class=\"dim\">{}</div>\n", escaped(line));
+    if (!line.empty()) out_ += fmt::format("<div class=\"dim\">{}</div>\n", xmlText(line));
   }
   if (analysis_.devices.size() < 2) return;
   for (const DeviceAccount& device : analysis_.devices) {
     out_ += fmt::format("<div class=\"dim\">{}{}{}{}</div>", device.label, device.name.empty() ? "" : " ",
-                        escaped(device.name), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : "");
+                        xmlText(device.name), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : "");
     bar(device.ledger, device.bands);
   }
 }
@@ -174,25 +158,25 @@ void Page::findings() {
   if (analysis_.findings.empty()) {
     std::string none = noFindings(analysis_);
     none.front() = 'N';
-    out_ += fmt::format("<p>{}.</p>\n", escaped(none));
+    out_ += fmt::format("<p>{}.</p>\n", xmlText(none));
   }
   for (const Finding& finding : analysis_.findings) {
     const bool fault = finding.kind == FindingKind::Fault;
     const std::string band = humanBand(finding.recordingNsPerStep, finding.costNsPerStep);
     const std::string title = band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band);
     out_ += fmt::format("<div class=\"card{}\"><div class=\"tag\">{}</div><h3>{}</h3><p>{}{}</p>",
-                        fault ? " fault" : "", fault ? "fault" : "opportunity", escaped(title),
-                        finding.knob.empty() ? "" : fmt::format("<code>{}</code> ", escaped(finding.knob)),
-                        escaped(finding.advice));
+                        fault ? " fault" : "", fault ? "fault" : "opportunity", xmlText(title),
+                        finding.knob.empty() ? "" : fmt::format("<code>{}</code> ", xmlText(finding.knob)),
+                        xmlText(finding.advice));
     out_ += fmt::format("<p class=\"dim\">gain: {}</p></div>\n",
-                        escaped(describeGain(finding, analysis_.steps.all.empty() ? "in all" : "a step")));
+                        xmlText(describeGain(finding, analysis_.steps.all.empty() ? "in all" : "a step")));
   }
 }
 
 /// "step 12"; a marker that carries its number ("ProfilerStep#12") as it is.
 std::string stepLabel(const Step& step) {
   const bool numbered = step.name.find_first_of("0123456789") != std::string::npos;
-  return numbered ? escaped(step.name) : fmt::format("{} {}", escaped(step.name), step.index);
+  return numbered ? xmlText(step.name) : fmt::format("{} {}", xmlText(step.name), step.index);
 }
 
 /// One column a step (at most some 200, later ones joined by their mean), coloured by the step's own ledger.
@@ -246,7 +230,7 @@ void Page::steps() {
     double y = kBase;
     const std::string bandText = humanBand(recording, dur);
     out_ += fmt::format("<g><title>{}: {}{}</title>", stepLabel(all[c * group]), humanTime(dur / count),
-                        bandText.empty() ? "" : " " + escaped(bandText));
+                        bandText.empty() ? "" : " " + xmlText(bandText));
     for (std::size_t i = 0; i < kCauseCount; ++i) {
       const double part = static_cast<double>(ledger.ns[i]) / total * height;
       if (part < 0.05) continue;
@@ -331,7 +315,7 @@ void Page::kernels() {
     const KernelRow& row = analysis_.kernels[i];
     out_ +=
         fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(row.name),
-                    row.count, humanTime(row.totalNs), escaped(humanBand(row.recordingNs, row.totalNs)),
+                    row.count, humanTime(row.totalNs), xmlText(humanBand(row.recordingNs, row.totalNs)),
                     humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)), humanTime(row.meanNs()));
   }
   out_ += "</table></div>\n";
@@ -370,9 +354,9 @@ void Page::operators() {
     const OperatorRow& row = analysis_.operators[i];
     out_ += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-        shortName(row.name), row.count, humanTime(row.totalNs), escaped(humanBand(row.recordingNs, row.totalNs)),
-        humanTime(row.selfNs), escaped(humanBand(row.selfRecordingNs, row.selfNs)), humanTime(row.deviceNs),
-        escaped(humanBand(row.deviceRecordingNs, row.deviceNs)));
+        shortName(row.name), row.count, humanTime(row.totalNs), xmlText(humanBand(row.recordingNs, row.totalNs)),
+        humanTime(row.selfNs), xmlText(humanBand(row.selfRecordingNs, row.selfNs)), humanTime(row.deviceNs),
+        xmlText(humanBand(row.deviceRecordingNs, row.deviceNs)));
   }
   out_ += "</table></div>\n";
 }
