@@ -109,15 +109,6 @@ fs::path flightDumpName(const fs::path& output, std::uint32_t number) {
   return fmt::format("{}.dump-{}{}", stem.string(), number, output.extension().string());
 }
 
-fs::path FlightRecorder::nextName() {
-  std::error_code error;
-  fs::path name;
-  do {
-    name = flightDumpName(output_, static_cast<std::uint32_t>(++number_));
-  } while (fs::exists(name, error));
-  return name;
-}
-
 bool FlightRecorder::write(const std::string& reason) {
   prof::SnapshotOptions how;
   how.reason = reason;
@@ -128,15 +119,18 @@ bool FlightRecorder::write(const std::string& reason) {
     how.exitCodes = exitCodes_;
     how.forgotten = forgotten_;
   }
-  const fs::path name = nextName();
-  const auto stats = prof::snapshot(recording_, name, how);
+  const auto names = [this, next = number_ + 1](unsigned tries) {
+    number_ = next + static_cast<int>(tries);
+    return flightDumpName(output_, static_cast<std::uint32_t>(number_));
+  };
+  const auto file = prof::snapshotBesideOthers(recording_, names, how);
   const std::lock_guard guard(mutex_);
-  if (stats) {
-    dumps_.push_back({name, reason, *stats});
+  if (file) {
+    dumps_.push_back({file->path, reason, file->stats});
   } else if (failure_.ok()) {
-    failure_ = stats.status();
+    failure_ = file.status();
   }
-  return stats.ok();
+  return file.ok();
 }
 
 const std::vector<RunReport::Dump>& FlightRecorder::finish() {

@@ -54,7 +54,6 @@ class FlightRecorder {
  private:
   void work();
   bool write(const std::string& reason);
-  std::filesystem::path nextName();
   void watchSteps(Control& control);
 
   const std::filesystem::path recording_;

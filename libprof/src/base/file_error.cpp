@@ -50,6 +50,10 @@ std::string fileProblem(int code) {
   return fmt::format("{}{}", std::strerror(code), remedyFor(code));
 }
 
+Error cannotBeWritten(const std::filesystem::path& path, int code) {
+  return unwritable(path, fileProblem(code));
+}
+
 Status checkTarget(const std::filesystem::path& path) {
   std::error_code error;
   if (path.empty()) return Error{"the name of the file to write is empty; name one"};

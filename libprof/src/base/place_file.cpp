@@ -88,7 +88,16 @@ Status placeFile(const std::filesystem::path& from, const std::filesystem::path&
   const int code = existing == Existing::Keep ? renameBeside(from, to) : renameOver(from, to);
   if (code == 0) return {};
   if (code == EEXIST && existing == Existing::Keep) return fileInTheWay(to);
-  return Error{fmt::format("{}: cannot be written: {}", to.string(), fileProblem(code))};
+  return cannotBeWritten(to, code);
+}
+
+Result<std::filesystem::path> placeFileFree(const std::filesystem::path& from, const FileNames& names) {
+  for (unsigned number = 0;; ++number) {
+    std::filesystem::path to = names(number);
+    const int code = renameBeside(from, to);
+    if (code == 0) return to;
+    if (code != EEXIST) return cannotBeWritten(to, code);
+  }
 }
 
 bool isOpenFile(const std::filesystem::path& path) {

@@ -15,8 +15,10 @@
 namespace lacuna::prof {
 namespace {
 
-Error cannotBeWritten(const std::filesystem::path& path, int code) {
-  return Error{fmt::format("{}: cannot be written: {}", path.string(), fileProblem(code))};
+/// Answers 0 or an errno.
+int draftToDisk(const std::filesystem::path& draft) {
+  const base::FileHandle file(::open(draft.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  return file.get() < 0 ? errno : base::toDisk(file.get());
 }
 
 int createNew(const std::filesystem::path& path) {
@@ -34,12 +36,19 @@ Status createDraft(const std::filesystem::path& draft) {
 }
 
 Status publishDraft(const std::filesystem::path& draft, const std::filesystem::path& path, Existing existing) {
-  const base::FileHandle file(::open(draft.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (file.get() < 0) return cannotBeWritten(path, errno);
-  if (const int code = base::toDisk(file.get()); code != 0) return cannotBeWritten(path, code);
+  if (const int code = draftToDisk(draft); code != 0) return cannotBeWritten(path, code);
   if (Status placed = placeFile(draft, path, existing); !placed.ok()) return placed;
   const int code = base::folderToDisk(path);
   return code == 0 ? Status() : cannotBeWritten(path, code);
+}
+
+Result<std::filesystem::path> publishDraftFree(const std::filesystem::path& draft, const FileNames& names) {
+  if (const int code = draftToDisk(draft); code != 0) return cannotBeWritten(names(0), code);
+  Result<std::filesystem::path> placed = placeFileFree(draft, names);
+  if (!placed.ok()) return placed;
+  const int code = base::folderToDisk(*placed);
+  if (code != 0) return cannotBeWritten(*placed, code);
+  return placed;
 }
 
 }  // namespace lacuna::prof

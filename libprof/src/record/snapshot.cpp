@@ -199,7 +199,7 @@ Status copyRecorder(const fs::path& from, const fs::path& folder, std::vector<st
                                 from.filename().string()));
   }
   if (to.ok()) return {};
-  return Error{fmt::format("{}: cannot be written: {}", (folder / from.filename()).string(), fileProblem(errno))};
+  return cannotBeWritten(folder / from.filename(), errno);
 }
 
 /// The copy is a folder of our own, or none at all.
@@ -273,7 +273,11 @@ std::uint64_t bytesOf(const View& view) {
 
 }  // namespace
 
-Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, const SnapshotOptions& options) {
+namespace {
+
+/// Makes the whole trace beside `output` and has `publish` give it its name: it appears whole or not at all.
+Result<DrainStats> makeSnapshot(const fs::path& directory, const fs::path& output, const SnapshotOptions& options,
+                                const std::function<Status(const fs::path& draft)>& publish) {
   const Result<Settings> settings = readSettings(directory);
   if (!settings.ok()) return settings.status().error();
   if (options.key != 0 && isGone(directory, options.key)) {
@@ -287,15 +291,34 @@ Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, c
     removeCopy(copy);
     return status.error();
   }
-  // The trace appears whole or not at all.
-  const fs::path temporary = output.string() + ".part";
+  // Other recordings may have traces of the same name in the making.
+  const fs::path temporary = fmt::format("{}.{:016x}.part", output.string(), recordingKey(directory));
   const Status made = createDraft(temporary);
   Result<DrainStats> stats = made.ok() ? writeCopy(copy, temporary, how) : made.error();
   removeCopy(copy);
-  const Status published = stats.ok() ? publishDraft(temporary, output) : Status();
+  const Status published = stats.ok() ? publish(temporary) : Status();
   if (stats.ok() && published.ok()) return stats;
   if (made.ok()) fs::remove(temporary, error);
   return published.ok() ? stats : published.error();
+}
+
+}  // namespace
+
+Result<DrainStats> snapshot(const fs::path& directory, const fs::path& output, const SnapshotOptions& options) {
+  return makeSnapshot(directory, output, options,
+                      [&](const fs::path& draft) { return publishDraft(draft, output, Existing::Replace); });
+}
+
+Result<SnapshotFile> snapshotBesideOthers(const fs::path& directory, const FileNames& names,
+                                          const SnapshotOptions& options) {
+  fs::path path;
+  Result<DrainStats> stats = makeSnapshot(directory, names(0), options, [&](const fs::path& draft) {
+    Result<fs::path> placed = publishDraftFree(draft, names);
+    if (placed.ok()) path = *placed;
+    return placed.status();
+  });
+  if (!stats.ok()) return stats.error();
+  return SnapshotFile{std::move(path), *std::move(stats)};
 }
 
 void FlightTrimmer::findDead() {

@@ -19,6 +19,13 @@ enum class Existing {
 /// `to` at the very same time stays, too. After a failure both are as they were.
 Status placeFile(const std::filesystem::path& from, const std::filesystem::path& to, Existing existing);
 
+/// Any number of names for a file, another for each number from 0.
+using FileNames = std::function<std::filesystem::path(unsigned number)>;
+
+/// The same with Keep, under the first of the names that no file has at that moment: who does so at the same time gets
+/// another. Answers the name.
+Result<std::filesystem::path> placeFileFree(const std::filesystem::path& from, const FileNames& names);
+
 /// Whether the path leads to a file that a process holds open, as /dev/stdout and /dev/fd/3 do: that one is written as
 /// it stands, for who opened it goes on using it.
 bool isOpenFile(const std::filesystem::path& path);

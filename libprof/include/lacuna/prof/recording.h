@@ -181,6 +181,14 @@ struct SnapshotOptions {
 Result<DrainStats> snapshot(const std::filesystem::path& directory, const std::filesystem::path& output,
                             const SnapshotOptions& options = {});
 
+/// The same where no file is to be replaced: the finished trace gets the first of the names that no file has then.
+struct SnapshotFile {
+  std::filesystem::path path;
+  DrainStats stats;
+};
+Result<SnapshotFile> snapshotBesideOthers(const std::filesystem::path& directory, const FileNames& names,
+                                          const SnapshotOptions& options = {});
+
 /// Keeps a flight recorder's memory bounded although processes come and go.
 class FlightTrimmer {
  public:

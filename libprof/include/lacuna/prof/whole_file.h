@@ -19,4 +19,7 @@ Status createDraft(const std::filesystem::path& draft);
 Status publishDraft(const std::filesystem::path& draft, const std::filesystem::path& path,
                     Existing existing = Existing::Replace);
 
+/// The same under a free name, as placeFileFree() chooses it. Answers the name.
+Result<std::filesystem::path> publishDraftFree(const std::filesystem::path& draft, const FileNames& names);
+
 }  // namespace lacuna::prof
