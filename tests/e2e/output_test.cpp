@@ -364,6 +364,24 @@ TEST_F(OutputTest, ProgramsThatTheProgramStartsAndNobodyCanRecordAreNamed) {
   EXPECT_THAT(said(), Not(HasSubstr("could not be recorded")));
 }
 
+TEST_F(OutputTest, ProgramsThatSeeOtherFilesAreJudgedByThose) {
+  if (!fs::exists(program("static_program"))) GTEST_SKIP() << "not built";
+  shell("cp \"$(command -v sleep)\" dynamic; cp " + program("static_program") + " static; cp dynamic seen");
+  std::string alone;
+  for (const std::string way : {"unshare -m", "unshare -Urm"}) {
+    if (alone.empty() && shell(way + " mount --bind static seen 2>mount.txt") == 0) alone = way;
+  }
+  if (alone.empty()) GTEST_SKIP() << "mounting is not allowed here";
+  const auto runWith = [&](const std::string& inside) {
+    loud("--no-report -o out.lcn -- " + alone + " sh -c 'mount --bind " + inside + " seen && ./seen 1' 2>stderr.txt");
+    return said();
+  };
+  EXPECT_THAT(runWith("static"),
+              HasSubstr("1 program could not be recorded: " + (folder_ / "seen").string() + " (static)"));
+  fs::copy_file(folder_ / "static", folder_ / "seen", fs::copy_options::overwrite_existing);
+  EXPECT_THAT(runWith("dynamic"), Not(HasSubstr("could not be recorded")));
+}
+
 TEST_F(OutputTest, ARecorderThatHangsHoldsNobodyUp) {
   if (!fs::exists(program("libhanging_injection.so"))) GTEST_SKIP() << "not built";
   EXPECT_EQ(

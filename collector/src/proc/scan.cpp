@@ -9,8 +9,10 @@
 #include <cstdlib>
 
 #include "core/clock.h"
+#include "core/regular_file.h"
 #include "proc/proc_file.h"
 #include "sampler/exec_lines.h"
+#include "symbols/module_file.h"
 
 namespace lacuna::collector::proc {
 
@@ -124,6 +126,10 @@ bool Scan::runsAnother(std::uint32_t pid, Thread& thread) {
 void Scan::describe(PerfRecord& exec, const Thread& thread) {
   sampler::readExecLine(exec);
   exec.image = thread.program;
+  const int fd = openRegularFile(fmt::format("/proc/{}/exe", exec.pid));
+  if (fd < 0) return;
+  if (!symbols::readMappedAs(fd, exec.device, exec.inode)) exec.inode = 0;
+  ::close(fd);
 }
 
 void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,

@@ -14,7 +14,15 @@ namespace {
 /// Files that are kept open to the end.
 constexpr std::size_t kMostKept = 128;
 
-/// The file that the record tells of, by one of the ways that lead to it; -1 where none does any more.
+bool leadsTo(const std::string& path, int fd) {
+  struct stat there {
+  }, file{};
+  return stat(path.c_str(), &there) == 0 && fstat(fd, &file) == 0 && there.st_dev == file.st_dev &&
+         there.st_ino == file.st_ino;
+}
+
+}  // namespace
+
 int openMapped(const PerfRecord& map) {
   const symbols::ModuleFile module{map.text, map.device, map.inode, {}};
   const std::string process = fmt::format("/proc/{}/", map.pid);
@@ -28,15 +36,6 @@ int openMapped(const PerfRecord& map) {
   }
   return -1;
 }
-
-bool leadsTo(const std::string& path, int fd) {
-  struct stat there {
-  }, file{};
-  return stat(path.c_str(), &there) == 0 && fstat(fd, &file) == 0 && there.st_dev == file.st_dev &&
-         there.st_ino == file.st_ino;
-}
-
-}  // namespace
 
 MappedFiles::~MappedFiles() {
   for (const auto& [key, known] : known_) {

@@ -12,6 +12,10 @@
 
 namespace lacuna::collector::sampler {
 
+/// The file that a record of Kind::Map tells of, by one of the ways that lead to it; -1 where none does any more. The
+/// descriptor is the caller's.
+int openMapped(const PerfRecord& map);
+
 /// Finds the files that processes map while these live: a process may have another root, or another file system in a
 /// folder, so that here its paths lead to other files.
 class MappedFiles {

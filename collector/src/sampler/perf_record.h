@@ -28,7 +28,7 @@ struct PerfRecord {
   std::uint64_t address = 0;    ///< Map
   std::uint64_t length = 0;
   std::uint64_t offset = 0;
-  std::uint64_t device = 0;  ///< as in symbols::ModuleFile
+  std::uint64_t device = 0;  ///< Map, and of `image`: as in symbols::ModuleFile
   std::uint64_t inode = 0;
   std::string buildId;                ///< as MappedFiles found it
   std::uint64_t lost = 0;             ///< Lost

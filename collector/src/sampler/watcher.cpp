@@ -46,7 +46,7 @@ void waitFor(int fd, int milliseconds) {
 }  // namespace
 
 Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control,
-                 std::filesystem::path recording, Choice sampler)
+                 std::filesystem::path recording, Choice sampler, ExecutedFiles::Visit executed)
     : options_(options),
       drainer_(drainer),
       recording_(std::move(recording)),
@@ -54,6 +54,7 @@ Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Contro
       window_(control),
       tree_(options.sources.samples ? options.samplePeriodNs : 0),
       frames_(Journal::framesOf(recording_)),
+      executed_(std::move(executed)),
       stopFd_(eventfd(0, EFD_CLOEXEC)) {}
 
 Watcher::~Watcher() {
@@ -211,11 +212,10 @@ void Watcher::collect(prof::TimeNs untilNs) {
   const auto end =
       std::find_if(pending_.begin(), pending_.end(), [&](const PerfRecord& record) { return record.timeNs > untilNs; });
   if (end == pending_.begin()) return;
-  if (options_.sources.samples) {
-    std::for_each(pending_.begin(), end, [&](PerfRecord& record) {
-      if (record.kind == PerfRecord::Kind::Map) files_.learn(record);
-    });
-  }
+  std::for_each(pending_.begin(), end, [&](PerfRecord& record) {
+    executed_.take(record);
+    if (options_.sources.samples && record.kind == PerfRecord::Kind::Map) files_.learn(record);
+  });
   drainer_.with([&](prof::Drainer::Access& access) {
     for (auto at = pending_.begin(); at != end; ++at) tree_.take(*at, access);
     // Before anybody can save a state of the trace that needs them.

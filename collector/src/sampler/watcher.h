@@ -21,6 +21,7 @@
 #include "proc/counters.h"
 #include "proc/scan.h"
 #include "sampler/choice.h"
+#include "sampler/executed_files.h"
 #include "sampler/journal.h"
 #include "sampler/mapped_files.h"
 #include "sampler/perf_ring.h"
@@ -36,8 +37,9 @@ class Watcher {
  public:
   /// `drainer` and `control` outlive it. `sampler` is where CPU samples come from,
   /// where they are wanted.
+  /// `executed` is called on its thread.
   Watcher(const RunOptions& options, prof::Drainer& drainer, const Control& control, std::filesystem::path recording,
-          Choice sampler);
+          Choice sampler, ExecutedFiles::Visit executed);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   ~Watcher();
@@ -78,6 +80,7 @@ class Watcher {
   ProcessTree tree_;
   Journal frames_;  ///< for a recovery
   MappedFiles files_;
+  ExecutedFiles executed_;
   proc::Counters counters_;
   std::optional<gpu::GpuCounters> gpus_;
   std::vector<PerfRecord> pending_;

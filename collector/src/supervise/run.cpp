@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -180,8 +181,9 @@ class Supervisor {
                                      fs::is_directory(there) ? "a folder" : "not a file that can hold a trace")};
     }
     if (access(folder.c_str(), W_OK) != 0) {
-      return prof::Error{fmt::format("cannot write into {}: {}. Remedy: choose a file elsewhere with -o.",
-                                     folder.string(), std::strerror(errno))};
+      return prof::Error{
+          fmt::format("cannot write {}: nothing can be made in {}: {}. Remedy: choose a file elsewhere with -o.",
+                      output.string(), folder.string(), std::strerror(errno))};
     }
     if (fs::exists(there) && access(output.c_str(), W_OK) != 0) {
       return prof::Error{fmt::format("cannot write {}: {}. Remedy: choose another file with -o.", output.string(),
@@ -334,7 +336,12 @@ class Supervisor {
     request.ignoresChildren = signals_.wasIgnored(SIGCHLD);
     request.ignoresBus = signals_.wasIgnored(SIGBUS);
     if (drainer_) {
-      watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->(), recording_, sampler_);
+      const auto inspect = [this](const std::string& image, const std::string& way) {
+        const Obstacle obstacle = obstacleOf(inspectImage(way));
+        if (!obstacle.what.empty()) obstacles_[image] = obstacle;
+      };
+      watcher_ = std::make_unique<sampler::Watcher>(options_, *drainer_, *control_->operator->(), recording_, sampler_,
+                                                    inspect);
       request.beforeExec = [this](pid_t child) { watcher_->start(child); };
     }
     auto pid = spawn(request);
@@ -516,13 +523,14 @@ class Supervisor {
                                         : fmt::format("{}; nor could {} other{}", why, others, others == 1 ? "" : "s"));
   }
 
-  /// What the program has started, and no recorder can enter. Looked at now, once for each file.
+  /// What the program has started, and no recorder can enter.
   void noteImages(const sampler::ProcessTree::Images& images) {
     if (!options_.sources.nvtx && !options_.sources.cuda) return;
     Unable unable, brief;
     for (const auto& [image, livedNs] : images.all) {
       std::error_code error;
-      Obstacle obstacle = obstacleOf(inspectImage(image));
+      const auto found = obstacles_.find(image);
+      Obstacle obstacle = found != obstacles_.end() ? found->second : Obstacle();
       if (!obstacle.what.empty() && fs::equivalent(image, image_, error)) continue;
       if (obstacle.what.empty() && images.strangers.contains(image)) {
         obstacle = {"environment cleared", "leave it the variables that lacuna run sets"};
@@ -620,6 +628,7 @@ class Supervisor {
   /// As notes, of what took too little of the run to matter to whoever waits for its end: for the trace's log alone.
   std::vector<std::string> asides_;
   sampler::Choice sampler_;
+  std::map<std::string, Obstacle> obstacles_;  ///< of files that programs executed; the watcher's until it has finished
   std::unique_ptr<sampler::Watcher> watcher_;
   pid_t child_ = 0;
   bool made_ = false;   ///< the recording is ours

@@ -15,6 +15,7 @@
 
 #include "core/regular_file.h"
 #include "proc/proc_file.h"
+#include "sampler/executed_files.h"
 #include "sampler/mapped_files.h"
 #include "sampler/stacks.h"
 #include "symbols/name_module.h"
@@ -210,6 +211,28 @@ class OtherRootTest : public NamesTest {
     close(ends[0]);
     return child;
   }
+  /// A process that sees another file under the name of "program", which it has mapped; -1 where that is not allowed.
+  pid_t mapAnother(PerfRecord& map) {
+    fs::copy_file("/bin/sh", at("elsewhere"));
+    fs::rename(at("program"), at("inside"));
+    fs::rename(at("elsewhere"), at("program"));
+    std::string line;
+    const pid_t child = mapInside(at("program"), at("inside"), line);
+    if (line.empty()) {
+      EXPECT_EQ(end(child), kNotAllowed);
+      return -1;
+    }
+    map.kind = PerfRecord::Kind::Map;
+    map.pid = static_cast<std::uint32_t>(child);
+    unsigned long long start = 0, stop = 0, device = 0, inode = 0;
+    EXPECT_EQ(std::sscanf(line.c_str(), "%llu %llu %llu %llu", &start, &stop, &device, &inode), 4);
+    map.address = start;
+    map.length = stop - start;
+    map.device = device;
+    map.inode = inode;
+    map.text = at("program");
+    return child;
+  }
   static int end(pid_t child) {
     kill(child, SIGKILL);
     int status = 0;
@@ -231,25 +254,9 @@ class OtherRootTest : public NamesTest {
 };
 
 TEST_F(OtherRootTest, CodeOfAProcessThatSeesOtherFilesIsNamedByThose) {
-  fs::copy_file("/bin/sh", at("elsewhere"));
-  fs::rename(at("program"), at("inside"));
-  fs::rename(at("elsewhere"), at("program"));
-  std::string line;
-  const pid_t child = mapInside(at("program"), at("inside"), line);
-  if (line.empty()) {
-    ASSERT_EQ(end(child), kNotAllowed);
-    GTEST_SKIP() << "mounting is not allowed here";
-  }
   PerfRecord map;
-  map.kind = PerfRecord::Kind::Map;
-  map.pid = static_cast<std::uint32_t>(child);
-  unsigned long long start = 0, stop = 0, device = 0, inode = 0;
-  ASSERT_EQ(std::sscanf(line.c_str(), "%llu %llu %llu %llu", &start, &stop, &device, &inode), 4);
-  map.address = start;
-  map.length = stop - start;
-  map.device = device;
-  map.inode = inode;
-  map.text = at("program");
+  const pid_t child = mapAnother(map);
+  if (child < 0) GTEST_SKIP() << "mounting is not allowed here";
   sampler::MappedFiles files;
   files.learn(map);
   end(child);
@@ -260,6 +267,54 @@ TEST_F(OtherRootTest, CodeOfAProcessThatSeesOtherFilesIsNamedByThose) {
   EXPECT_EQ(symbols::nameModule(module, fd, places_, {}, {}, symbols_), Naming::Done);
   EXPECT_TRUE(foundMain());
   EXPECT_EQ(symbols::nameModule(module, -1, places_, {}, {}, symbols_), Naming::Differs) << "what is there for us";
+}
+
+/// An exec, and what the kernel tells then.
+std::vector<PerfRecord> execOf(const PerfRecord& map) {
+  PerfRecord exec;
+  exec.kind = PerfRecord::Kind::Comm;
+  exec.pid = exec.tid = map.pid;
+  exec.exec = true;
+  return {exec, map};
+}
+
+TEST_F(OtherRootTest, AProgramThatSeesOtherFilesIsTheOneThatItExecuted) {
+  PerfRecord map;
+  const pid_t child = mapAnother(map);
+  if (child < 0) GTEST_SKIP() << "mounting is not allowed here";
+  std::vector<std::string> seen;
+  sampler::ExecutedFiles files([&](const std::string& image, const std::string& way) {
+    seen.push_back(image);
+    EXPECT_TRUE(fs::equivalent(way, at("inside"))) << way;
+  });
+  for (const PerfRecord& record : execOf(map)) files.take(record);
+  PerfRecord scanned = execOf(map)[0];  // as a look at /proc tells it
+  scanned.image = map.text;
+  scanned.device = map.device;
+  scanned.inode = map.inode;
+  files.take(scanned);
+  EXPECT_EQ(seen, std::vector{at("program")}) << "once";
+  end(child);
+
+  seen.clear();
+  sampler::ExecutedFiles later([&](const std::string& image, const std::string&) { seen.push_back(image); });
+  for (const PerfRecord& record : execOf(map)) later.take(record);
+  EXPECT_TRUE(seen.empty()) << "what is there for us is another file";
+}
+
+TEST_F(NamesTest, AProgramThatHasEndedIsFoundUnderItsNameWhereThatIsTheSame) {
+  const ModuleFile module = mapped("program");
+  PerfRecord map;
+  map.kind = PerfRecord::Kind::Map;
+  map.pid = UINT32_MAX;
+  map.text = module.path;
+  map.device = module.device;
+  map.inode = module.inode;
+  std::vector<std::string> seen;
+  sampler::ExecutedFiles files([&](const std::string& image, const std::string&) { seen.push_back(image); });
+  for (const PerfRecord& record : execOf(map)) files.take(record);
+  files.take(map);  // a library, say
+  EXPECT_EQ(seen, std::vector{at("program")});
 }
 
 }  // namespace
