@@ -2,34 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/sqlite_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <optional>
-#include <span>
 #include <utility>
 
-#include "import/byte_source.h"
+#include "import/sqlite_damage.h"
 #include "import/sqlite_log.h"
-#include "lacuna/prof/file_error.h"
+#include "import/unpacked_database.h"
 #include "store/sqlite_guard.h"
 
 namespace lacuna::analyzer {
 namespace {
-
-/// Larger databases are not read once more to find out where they are damaged.
-constexpr std::int64_t kMostCheckedBytes = std::int64_t{4} << 30;
 
 std::string quotedName(std::string_view name) {
   std::string out = "\"";
@@ -59,118 +44,6 @@ std::uint64_t bytesTold(const std::filesystem::path& path) {
   return number(28, 4) * (pageSize == 1 ? 65536 : pageSize);
 }
 
-/// A file in the temporary folder that has no name and goes with this object, or with the process.
-class NamelessFile {
- public:
-  static prof::Result<NamelessFile> create() {
-    NamelessFile file;
-    std::error_code missing;
-    file.folder_ = std::filesystem::temp_directory_path(missing);
-    if (missing) return prof::Error{"needs a folder for what it unpacks to; set TMPDIR to one that is there"};
-    file.file_ = ::open(file.folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    if (file.file_ >= 0) return file;
-    std::string name = (file.folder_ / "lacuna-unpacked-XXXXXX").string();  // not every file system has O_TMPFILE
-    file.file_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (file.file_ < 0) return prof::Error{fmt::format("{} cannot be created: {}", name, prof::fileProblem(errno))};
-    ::unlink(name.c_str());
-    return file;
-  }
-  ~NamelessFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-  NamelessFile(NamelessFile&& other) noexcept
-      : folder_(std::move(other.folder_)), file_(std::exchange(other.file_, -1)), bytes_(other.bytes_) {}
-  NamelessFile& operator=(NamelessFile&&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
-  [[nodiscard]] int descriptor() const { return file_; }
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
-  prof::Status write(const char* bytes, std::size_t count) {
-    for (std::size_t done = 0; done < count;) {
-      const ssize_t wrote = ::write(file_, bytes + done, count - done);
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) return prof::Error{std::strerror(errno)};
-      done += static_cast<std::size_t>(wrote);
-    }
-    bytes_ += count;
-    return {};
-  }
-
- private:
-  NamelessFile() = default;
-
-  std::filesystem::path folder_;
-  int file_ = -1;
-  std::size_t bytes_ = 0;
-};
-
-prof::Result<NamelessFile> unpack(const std::filesystem::path& path, const prof::Budget& budget) {
-  auto source = ByteSource::open(path, budget);
-  if (!source) return source.error();
-  auto file = NamelessFile::create();
-  if (!file) return prof::Error{fmt::format("{}: {}", path.string(), file.error().message)};
-  const std::string folder = file->folder().string();
-  std::vector<char> buffer(1 << 20);
-  while (const std::size_t got = (*source)->read(buffer.data(), buffer.size())) {
-    if (!hasRoom(file->folder(), got)) {
-      return prof::Error{
-          fmt::format("{}: unpacked it would fill {}; set TMPDIR to a folder with more room, or unpack it yourself",
-                      path.string(), folder)};
-    }
-    if (const auto status = file->write(buffer.data(), got); !status)
-      return prof::Error{
-          fmt::format("{}: cannot be unpacked into {}: {}", path.string(), folder, status.error().message)};
-  }
-  if (!(*source)->problem().empty()) return prof::Error{fmt::format("{}: {}", path.string(), (*source)->problem())};
-  return file;
-}
-
-std::optional<std::int64_t> numberOf(sqlite3* db, const std::string& pragma) {
-  sqlite3_stmt* statement = nullptr;
-  std::optional<std::int64_t> value;
-  if (sqlite3_prepare_v2(db, pragma.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
-      sqlite3_step(statement) == SQLITE_ROW) {
-    value = sqlite3_column_int64(statement, 0);
-  }
-  sqlite3_finalize(statement);
-  return value;
-}
-
-/// The page that a complaint of SQLite's check names: "Tree 7 page 12 cell 3: …", "Page 12: …".
-std::optional<std::int64_t> pageNamed(std::string_view complaint) {
-  for (std::size_t at = complaint.find("age "); at != std::string_view::npos; at = complaint.find("age ", at + 4)) {
-    std::int64_t page = 0;
-    const char* const from = complaint.data() + at + 4;
-    const auto [end, error] = std::from_chars(from, complaint.data() + complaint.size(), page);
-    if (error == std::errc() && page > 0) return page;
-  }
-  return std::nullopt;
-}
-
-/// How long SQLite's check of a database may take.
-constexpr std::chrono::seconds kMostCheckTime{60};
-
-/// While it lives, a statement fails that runs beyond kMostCheckTime.
-class TimeLimit {
- public:
-  explicit TimeLimit(sqlite3* db) : db_(db) {
-    constexpr int kStepsBetweenLooks = 1000;
-    sqlite3_progress_handler(
-        db, kStepsBetweenLooks,
-        [](void* self) { return static_cast<int>(Clock::now() > static_cast<TimeLimit*>(self)->endsAt_); }, this);
-  }
-  ~TimeLimit() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }
-  TimeLimit(const TimeLimit&) = delete;
-  TimeLimit& operator=(const TimeLimit&) = delete;
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  sqlite3* db_;
-  Clock::time_point endsAt_ = Clock::now() + kMostCheckTime;
-};
-
 /// A statement of ours reads tables, asks for their columns and for pages, and compares names. Whatever the schema of
 /// the file adds to it (a function, a trigger, another database) is refused.
 int allowReading(void*, int action, const char* first, const char* second, const char*, const char*) {
@@ -194,69 +67,7 @@ int allowReading(void*, int action, const char* first, const char* second, const
   }
 }
 
-/// The first damaged page that SQLite's own check finds; its errors name no place. The check reads the whole file, but
-/// calculates nothing that the file's schema asks for.
-std::optional<std::int64_t> damagedPage(sqlite3* db) {
-  sqlite3_stmt* statement = nullptr;
-  std::optional<std::int64_t> page;
-  const TimeLimit limit(db);
-  (void)numberOf(db, "PRAGMA ignore_check_constraints = 1");
-  if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &statement, nullptr) == SQLITE_OK) {
-    while (!page && sqlite3_step(statement) == SQLITE_ROW) {
-      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
-      if (text != nullptr) page = pageNamed(text);
-    }
-  }
-  sqlite3_finalize(statement);
-  return page;
-}
-
 }  // namespace
-
-/// A database that was compressed, as it lies in memory that its file backs.
-class SqliteFile::Unpacked {
- public:
-  static prof::Result<std::unique_ptr<Unpacked>> from(const std::filesystem::path& path, const prof::Budget& budget) {
-    auto file = unpack(path, budget);
-    if (!file) return file.error();
-    const std::size_t bytes = file->bytes();
-    if (bytes == 0) return prof::Error{fmt::format("{}: is empty", path.string())};
-    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file->descriptor(), 0);
-    if (at == MAP_FAILED) {
-      return prof::Error{
-          fmt::format("{}: its {} unpacked bytes cannot be mapped: {}", path.string(), bytes, std::strerror(errno))};
-    }
-    std::unique_ptr<Unpacked> unpacked(new Unpacked({static_cast<unsigned char*>(at), bytes}));
-    unpacked->forgetLog();
-    return unpacked;
-  }
-  ~Unpacked() { ::munmap(bytes_.data(), bytes_.size()); }
-  Unpacked(const Unpacked&) = delete;
-  Unpacked& operator=(const Unpacked&) = delete;
-
-  /// While this object lives.
-  int openAs(sqlite3** db) const {
-    const int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
-    if (code != SQLITE_OK) return code;
-    const auto size = static_cast<sqlite3_int64>(bytes_.size());
-    return sqlite3_deserialize(*db, "main", bytes_.data(), size, size, SQLITE_DESERIALIZE_READONLY);
-  }
-
- private:
-  explicit Unpacked(std::span<unsigned char> bytes) : bytes_(bytes) {}
-  /// A database with a write-ahead log is told to have none: it was packed alone.
-  void forgetLog() {
-    constexpr std::size_t kWriteVersion = 18;
-    constexpr std::size_t kReadVersion = 19;
-    constexpr unsigned char kWithLog = 2;
-    if (bytes_.size() <= kReadVersion) return;
-    for (const std::size_t at : {kWriteVersion, kReadVersion}) {
-      if (bytes_[at] == kWithLog) bytes_[at] = 1;
-    }
-  }
-
-  std::span<unsigned char> bytes_;
-};
 
 prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem::path& path,
                                                            const prof::Budget& budget) {
@@ -266,7 +77,7 @@ prof::Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const std::filesystem
   if (isPlain(path)) {
     status = openDatabase(path, &file->db_);
   } else {
-    auto unpacked = Unpacked::from(path, budget);
+    auto unpacked = UnpackedDatabase::from(path, budget);
     if (!unpacked) return unpacked.error();
     file->unpacked_ = std::move(*unpacked);
     if (file->unpacked_->openAs(&file->db_) != SQLITE_OK) status = prof::Error{sqlite3_errmsg(file->db_)};
@@ -284,13 +95,7 @@ prof::Status SqliteFile::begin() {
 }
 
 const std::string& SqliteFile::placeOfDamage() const {
-  if (placeOfDamage_) return *placeOfDamage_;
-  placeOfDamage_.emplace();
-  const auto pageSize = numberOf(db_, "PRAGMA page_size");
-  const auto pages = numberOf(db_, "PRAGMA page_count");
-  if (!pageSize || !pages || *pages > kMostCheckedBytes / std::max<std::int64_t>(1, *pageSize)) return *placeOfDamage_;
-  if (const auto page = damagedPage(db_))
-    placeOfDamage_ = fmt::format(" (the first damage is on page {}, from byte {})", *page, (*page - 1) * *pageSize);
+  if (!placeOfDamage_) placeOfDamage_ = firstDamage(db_);
   return *placeOfDamage_;
 }
 

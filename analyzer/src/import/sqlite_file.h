@@ -20,6 +20,8 @@ struct sqlite3_stmt;
 
 namespace lacuna::analyzer {
 
+class UnpackedDatabase;
+
 /// A database that somebody else wrote, opened for reading only: ordinary tables, no views, no triggers, no extensions.
 /// A compressed one is unpacked into a temporary file without a name first; one with changes in a write-ahead log is
 /// copied with it into temporary files. No file appears beside it. One thread at a time.
@@ -43,8 +45,6 @@ class SqliteFile {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
-  class Unpacked;
-
   SqliteFile();
   prof::Status begin();
   prof::Status learnTables();
@@ -53,7 +53,7 @@ class SqliteFile {
   void learnViews();
 
   std::filesystem::path path_;
-  std::unique_ptr<Unpacked> unpacked_;
+  std::unique_ptr<UnpackedDatabase> unpacked_;
   sqlite3* db_ = nullptr;
   std::map<std::string, std::set<std::string>> tables_;
   std::set<std::string> views_;
