@@ -11,11 +11,16 @@ import os
 import pty
 import re
 import resource
+import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
 
-LACUNA, MAKER = sys.argv[1:3]
+LACUNA, MAKER = (os.path.abspath(word) for word in sys.argv[1:3])
 FAILED = []
 # What Kineto's writer never writes, as a file from elsewhere may: numbers of other languages, names with controls, broken escapes.
 KINETO = b"""{"schemaVersion": 1, "trace_id": "a\\x1b[2J", "odd": {"n": 1., "list": [+7, NaN]}, "deviceProperties": [], "traceEvents": [
@@ -188,6 +193,204 @@ def check_folded(trace, folder):
     os.remove(out)
 
 
+# Each as it stands in a file of JSON, and as the result shows it.
+KERNELS = (
+    (rb'\u0000\u0001\u001b[31m\u007f\u0085', r"\x00\x01\x1b[31m\x7f\x85"),
+    (rb'right\u202eleft\u2066\u061c', r"right\u202eleft\u2066\u061c"),
+    (b"bad\xff\xc3(utf", "bad??(utf"),  # as the importer reads it
+    ("no\ufffecharacter\uffff".encode(), r"no\ufffecharacter\uffff"),
+    (rb'\"&amp;\' ]]><!-- </failure> &', "\"&amp;' ]]><!-- </failure> &"),
+    (rb'a\r\n::error::b\tc', "a  ::error::b c"),
+)
+
+
+def write_steps(path, kernel, length):
+    """A run of ten steps with a kernel in each, of which more than noise explains is another length."""
+    def event(category, name, start, took, thread, args="{}"):
+        return b'{"ph": "X", "cat": "%s", "name": "%s", "pid": 1, "tid": %d, "ts": %d, "dur": %d, "args": %s}' % (
+            category.encode(), name, thread, start, took, args.encode())
+    events = []
+    for i in range(10):
+        at = 1000 * i
+        events.append(event("user_annotation", b"ProfilerStep#%d" % i, at, length + 20, 1))
+        events.append(event("cuda_runtime", b"cudaLaunchKernel", at + 1, 5, 1, f'{{"correlation": {i + 1}}}'))
+        events.append(event("kernel", kernel, at + 10, length, 7, f'{{"correlation": {i + 1}, "device": 0, "stream": 7}}'))
+    open(path, "wb").write(b'{"traceEvents": [' + b", ".join(events) + b"]}")
+    return path
+
+
+def check_junit(folder):
+    for written, shown in KERNELS:
+        slow, fast = (write_steps(os.path.join(folder, f"{length}.json"), written, length) for length in (400, 200))
+        out = os.path.join(folder, "junit.xml")
+        done = run("check", slow, "--baseline", fast, "--junit", out, "--force", "--github")
+        text = open(out, "rb").read()
+        check_text(text, "a result as JUnit")
+        check_text(done.stdout, "a check")
+        check(not re.search(rb"^::error::", done.stdout, re.M), "no name is a command of a workflow")
+        try:
+            suite = ElementTree.fromstring(text)
+        except ElementTree.ParseError as error:
+            check(False, f"a result with the kernel {shown} is XML: {error}")
+            continue
+        failures = suite.findall("testcase/failure")
+        check(failures and all(f"kernel {shown}:" in failure.text for failure in failures), f"a failure names {shown}: {failures and failures[0].text}")
+        os.remove(out)
+
+
+def fields(message, what):
+    """Number, wire type and value of each field of a message of protocol buffers, which must be whole."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while at < len(message) and shift < 70:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+        raise ValueError(f"a number in {what} is cut off")
+
+    while at < len(message):
+        tag = varint()
+        if tag & 7 == 0:
+            yield tag >> 3, 0, varint()
+            continue
+        if tag & 7 not in (1, 2, 5) or tag >> 3 == 0:
+            raise ValueError(f"{what} has a field with tag {tag}")
+        length = {1: 8, 5: 4}.get(tag & 7) or varint()
+        if at + length > len(message):
+            raise ValueError(f"field {tag >> 3} in {what} is cut off")
+        at += length
+        yield tag >> 3, tag & 7, message[at - length:at]
+
+
+# Texts of Perfetto's messages that we write, by field: of a packet its track event, interned names and track descriptor.
+TEXT, JSON = "text", "JSON"
+NAMES = {1: {2: TEXT}, 2: {2: TEXT}}
+TRACK = {2: TEXT, 3: {6: TEXT}, 4: {5: TEXT}, 8: {6: TEXT}}
+PACKET = {11: {4: {6: TEXT, 9: JSON, 10: TEXT}, 22: TEXT, 23: TEXT}, 12: NAMES, 60: TRACK}
+
+
+def check_message(message, schema, what, texts):
+    for number, wire, value in fields(message, what):
+        kind = schema.get(number)
+        if isinstance(kind, dict):
+            check_message(value, kind, f"{what}.{number}", texts)
+        elif kind is not None:
+            if wire != 2:
+                raise ValueError(f"{what}.{number} is no text")
+            texts.add(value.decode("utf-8"))
+            if kind == JSON:
+                check_json(value, f"{what}.{number}")
+
+
+def check_perfetto(trace, folder):
+    out = os.path.join(folder, "out.pftrace")
+    run("convert", trace, "-o", out)
+    texts = set()
+    try:
+        for number, _, packet in fields(open(out, "rb").read(), "the trace"):
+            check(number == 1, f"a trace has packets alone, not {number}")
+            check_message(packet, PACKET, "packet", texts)
+    except ValueError as error:  # a text that is no UTF-8, too
+        check(False, f"Perfetto of {trace} can be decoded: {error}")
+    check(any(text.startswith("\x1b[31mred") for text in texts), "a name in Perfetto keeps its characters")
+    again = os.path.join(folder, "again.csv")
+    first = os.path.join(folder, "first.csv")
+    for source, csv_file in ((trace, first), (out, again)):
+        run("convert", source, "-o", csv_file, "--table", "mark")
+    check(open(first, "rb").read() == open(again, "rb").read(), f"Perfetto of {trace} gives the same bytes back")
+    for file in (out, first, again):
+        os.remove(file)
+
+
+def check_nsys(trace, folder):
+    out = os.path.join(folder, "out.sqlite")
+    run("convert", trace, "-o", out)
+    with sqlite3.connect(out) as database:
+        check(database.execute("PRAGMA integrity_check").fetchone() == ("ok",), f"the database of {trace} is whole")
+        strings = set()
+        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            try:
+                for row in database.execute(f'SELECT * FROM "{table}"'):
+                    strings.update(value for value in row if isinstance(value, str))
+            except sqlite3.OperationalError as error:
+                check(False, f"table {table} of {trace} can be read: {error}")
+    check(any(text.startswith("\x1b[31mred") for text in strings), "a name in a database keeps its characters")
+    os.remove(out)
+    return strings
+
+
+def check_long_names(folder):
+    """Names of a megabyte, and with a NUL inside, in every format."""
+    trace = os.path.join(folder, "long.json")
+    names = ["n" * (1 << 20), "before\0behind", "é" * (1 << 19)]
+    events = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5} for i, name in enumerate(names)]
+    json.dump({"traceEvents": [*events, {**events[0], "name": "\x1b[31mred", "ts": 90}]}, open(trace, "w"))
+    check(set(names) <= check_nsys(trace, folder), "long names in a database are whole")
+    check_perfetto(trace, folder)
+    out = os.path.join(folder, "out.json")
+    run("convert", trace, "-o", out, "--to", "chrome")
+    check_json(open(out, "rb").read(), "Chrome JSON of long names")
+    check(set(names) <= {event["name"] for event in json.load(open(out))["traceEvents"]}, "long names in Chrome JSON are whole")
+    check_text(run("info", trace).stdout, "info of long names")
+    check_text(run("report", trace).stdout, "a report of long names")
+    os.remove(out)
+
+
+# As the shell would give them: bytes.
+HOSTILE_FOLDER = b"fol\x1b[31mder \xe2\x80\xae \xff\xc3( \"quo'ted\" =1+1\n"
+
+
+def check_recover(folder):
+    place = os.path.join(os.fsencode(folder), HOSTILE_FOLDER)
+    os.mkdir(place)
+    cut = os.path.join(place, b"cut.lcn")
+    whole = open(os.path.join(folder, "own.lcn"), "rb").read()
+    open(cut, "wb").write(whole[:len(whole) * 3 // 4])
+    done = run("recover", cut, "-o", os.path.join(place, b"whole.lcn"), "--json")
+    check(done.returncode == 0, f"a cut trace can be recovered: {done.stderr}")
+    check_json(done.stdout, "what recover tells")
+    check_text(done.stdout, "what recover tells")
+    check(b"fol\\u001b[31mder" in done.stdout, f"recover names the file: {done.stdout[:300]}")
+    done = run("recover", os.path.join(place, b"none.lcn"), "-o", os.path.join(place, b"never.lcn"), "--json")
+    check(done.returncode == 1 and not done.stdout, "what cannot be recovered has no JSON")
+    check_text(done.stderr, "an error of recover")
+
+
+def check_doctor(folder):
+    """What a killed run left in a folder with such a name."""
+    place = os.path.join(os.fsencode(folder), b"runs " + HOSTILE_FOLDER)
+    os.mkdir(place)
+    recording = os.path.join(place, b"out.lcn.recording")
+    running = subprocess.Popen([LACUNA, "run", "-q", "--trace", "nvtx", "-o", "out.lcn", "--", "sleep", "60"], cwd=place, start_new_session=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.time() + 30
+    while time.time() < until and not any(name.endswith(b".lcr") for at in (recording, os.path.join(recording, b"shm")) if os.path.isdir(at)
+                                          for name in os.listdir(at)):
+        if running.poll() is not None:
+            print("no run can be made here")
+            return
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+    done = run("doctor", "--json")
+    check_json(done.stdout, "what doctor tells")
+    check_text(done.stdout, "what doctor tells as JSON")
+    check_text(run("doctor").stdout, "what doctor tells")
+    check_terminal("doctor")
+    check(b"fol\\\\x1b[31mder" in done.stdout or b"fol\\u001b[31mder" in done.stdout, "doctor names what the run left")
+    done = run("recover", recording, "-o", os.path.join(place, b"recovered.lcn"), "--json")
+    check_json(done.stdout, "what recover tells of a recording")
+    check_text(done.stdout, "what recover tells of a recording")
+    if os.path.isdir(os.path.join(recording, b"shm")):
+        shutil.rmtree(os.readlink(os.path.join(recording, b"shm")), ignore_errors=True)
+
+
 def check_file_names(folder):
     name = os.path.join(folder, "no\x1b[31m\nlacuna: error: \u202efake")
     for words in (["info", name], ["report", name], ["query", name, "SELECT 1"], ["convert", name, "-o", os.path.join(folder, "x.json")]):
@@ -228,7 +431,13 @@ with tempfile.TemporaryDirectory() as folder:
         check_texts(names[name], names["own2.lcn"])
         check_page(names[name], folder)
         check_folded(names[name], folder)
+        check_perfetto(names[name], folder)
+        check_nsys(names[name], folder)
     check_csv(names["own.lcn"], folder)
+    check_junit(folder)
+    check_long_names(folder)
+    check_recover(folder)
+    check_doctor(folder)
     check_file_names(folder)
     check_memory(folder)
 print("failed" if FAILED else "passed")

@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <simdjson.h>
 #include <sqlite3.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/file_error.h"
 #include "store/nsys_schema.h"
 
@@ -57,7 +60,9 @@ class TableWriter {
     sqlite3_bind_double(statement_, ++at_, value);
     return *this;
   }
+  /// Readers such as Python's refuse the whole row for a byte that is no UTF-8.
   TableWriter& text(std::string_view value) {
+    if (!simdjson::validate_utf8(value)) return text(std::string_view(validUtf8(value)));
     sqlite3_bind_text64(statement_, ++at_, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT,
                         SQLITE_UTF8);
     return *this;
@@ -502,8 +507,10 @@ prof::Status exportNsys(const Store& store, const std::filesystem::path& path, c
   const int code = sqlite3_open(path.c_str(), &opened);
   const std::unique_ptr<sqlite3, CloseDatabase> db(opened);
   const auto notWritten = [&](const std::string& sqlite) {
-    const int reason = sqlite3_system_errno(opened);
-    return Error{fmt::format("{}: cannot be written: {}", path.string(), reason == 0 ? sqlite : fileProblem(reason))};
+    const int told = sqlite3_system_errno(opened);  // of a full disk SQLite keeps none
+    const int reason = told == 0 && sqlite == sqlite3_errstr(SQLITE_FULL) ? ENOSPC : told;
+    return reason == 0 ? Error{fmt::format("{}: cannot be written: {}", path.string(), sqlite)}
+                       : cannotBeWritten(path, reason);
   };
   if (code != SQLITE_OK) return notWritten(sqlite3_errmsg(opened));
   NsysExport written(store, db.get(), options);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +11,7 @@
 #include "export/export_meter.h"
 #include "export/exporters.h"
 #include "lacuna/analyzer/args.h"
+#include "lacuna/analyzer/utf8.h"
 #include "store/arg_rules.h"
 #include "store/json_text.h"
 #include "store/perfetto_schema.h"
@@ -25,6 +27,12 @@ namespace e = perfetto::event;
 constexpr std::uint64_t kProcessTracks = std::uint64_t{1} << 40, kThreadTracks = std::uint64_t{2} << 40,
                         kQueueTracks = std::uint64_t{3} << 40, kCounterTracks = std::uint64_t{4} << 40,
                         kDeviceTracks = std::uint64_t{5} << 40;
+
+/// Readers may refuse a message for a string that is no UTF-8. Our extension keeps the bytes as they are.
+void putText(std::string& to, std::uint32_t number, std::string_view text) {
+  if (simdjson::validate_utf8(text)) return proto::putBytes(to, number, text);
+  proto::putBytes(to, number, validUtf8(text));
+}
 
 class PerfettoExport {
  public:
@@ -70,7 +78,7 @@ class PerfettoExport {
       proto::putBytes(own, perfetto::own::kText, text);
       std::string entry;
       proto::putNumber(entry, 1, i);
-      proto::putBytes(entry, 2, text);
+      putText(entry, 2, text);
       proto::putBytes(names, 1, entry);
       proto::putBytes(names, 2, entry);
       if (own.size() > 1 << 16) flush();
@@ -103,7 +111,7 @@ class PerfettoExport {
     std::string track;
     proto::putNumber(track, perfetto::track::kUuid, uuid);
     if (parent != 0) proto::putNumber(track, perfetto::track::kParent, parent);
-    if (!name.empty()) proto::putBytes(track, perfetto::track::kName, name);
+    if (!name.empty()) putText(track, perfetto::track::kName, name);
     if (kind != 0) proto::putBytes(track, kind, what);
     std::string out = packet();
     proto::putBytes(out, p::kTrackDescriptor, track);
@@ -115,7 +123,7 @@ class PerfettoExport {
       const auto row = store_.row<Process>(i);
       std::string what;
       proto::putNumber(what, 1, row.osPid);
-      if (row.name) proto::putBytes(what, 6, store_.text(row.name));
+      if (row.name) putText(what, 6, store_.text(row.name));
       giveTrack(kProcessTracks + row.id.value, 0, {}, perfetto::track::kProcess, what);
       pids_[row.id] = row.osPid;
     }
@@ -124,7 +132,7 @@ class PerfettoExport {
       std::string what;
       proto::putNumber(what, 1, pids_[row.process]);
       proto::putNumber(what, 2, row.osTid);
-      if (row.name) proto::putBytes(what, 5, store_.text(row.name));
+      if (row.name) putText(what, 5, store_.text(row.name));
       giveTrack(kThreadTracks + row.id.value, kProcessTracks + row.process.value, {}, perfetto::track::kThread, what);
     }
     std::unordered_map<DeviceId, std::string> devices;
@@ -145,7 +153,7 @@ class PerfettoExport {
       std::string what;
       const std::string_view unit = store_.text(row.unit);
       proto::putNumber(what, 3, unit == "ns" ? 1 : unit == "count" ? 2 : unit == "bytes" ? 3 : 0);
-      if (!unit.empty()) proto::putBytes(what, 6, unit);
+      if (!unit.empty()) putText(what, 6, unit);
       const std::uint64_t process = row.process ? kProcessTracks + row.process.value : 0;
       const std::uint64_t parent = row.thread ? kThreadTracks + row.thread.value : process;
       giveTrack(kCounterTracks + row.id.value, parent, store_.text(row.name), perfetto::track::kCounter, what);
@@ -186,13 +194,13 @@ class PerfettoExport {
   }
   void annotate(std::string& event, std::string_view name, std::string_view text) {
     std::string annotation;
-    proto::putBytes(annotation, 10, name);
-    proto::putBytes(annotation, 6, text);
+    putText(annotation, 10, name);
+    putText(annotation, 6, text);
     proto::putBytes(event, e::kAnnotation, annotation);
   }
   void annotate(std::string& event, std::string_view name, std::uint64_t value) {
     std::string annotation;
-    proto::putBytes(annotation, 10, name);
+    putText(annotation, 10, name);
     proto::putNumber(annotation, 3, value);
     proto::putBytes(event, e::kAnnotation, annotation);
   }
@@ -231,11 +239,17 @@ class PerfettoExport {
     const auto value = args_.find(set, name);
     if (!value || value->type == ArgType::Null) return;
     std::string annotation;
-    proto::putBytes(annotation, 10, name);
+    putText(annotation, 10, name);
     const bool isText = value->type == ArgType::Text || value->type == ArgType::Json;
     if (isText && value->bits < store_.stringCount()) {
       const std::string_view text = store_.text(StringId(static_cast<std::uint32_t>(value->bits)));
-      proto::putBytes(annotation, value->type == ArgType::Text ? 6 : 9, text);
+      if (value->type == ArgType::Text) {
+        putText(annotation, 6, text);
+      } else {
+        std::string sound;
+        json::appendChecked(sound, text);
+        proto::putBytes(annotation, 9, sound);
+      }
     } else if (value->type == ArgType::F64) {
       proto::putFixed(annotation, 5, value->bits);
     } else if (!isText) {
