@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,9 +25,12 @@ namespace {
 
 using analyzer::QueryValue;
 
+constexpr double kGib = 1ULL << 30;
+
 struct QueryOptions {
   std::string file, sql;
   double timeLimit = 300;
+  double tempLimit = static_cast<double>(analyzer::kMostTemporaryBytes) / kGib;
   bool csv = false;
   bool json = false;
   bool schema = false;
@@ -136,6 +140,8 @@ class Printer {
 
 /// The longest limit that can be set; a year.
 constexpr double kMostSeconds = 365.0 * 24 * 3600;
+/// No disk is larger.
+constexpr double kMostGib = 1e9;
 
 /// Runs the statement and prints its rows; answers the exit code.
 int ask(analyzer::Query& query, const QueryOptions& options) {
@@ -148,10 +154,13 @@ int ask(analyzer::Query& query, const QueryOptions& options) {
     printer.finish();
     return kOk;
   }
-  const bool isLate = query.stopped() == analyzer::Query::Stop::TimeLimit;
+  using Stop = analyzer::Query::Stop;
+  const Stop stopped = query.stopped();
   (void)printError(status.error().message +
-                   (isLate ? "; raise it with --time-limit SECONDS (0 is none), or read fewer rows" : ""));
-  if (query.stopped() == analyzer::Query::Stop::Interrupted) QueryGuard::endAsInterrupted();
+                   (stopped == Stop::TimeLimit ? "; raise it with --time-limit SECONDS (0 is none), or read fewer rows"
+                    : stopped == Stop::TemporaryLimit ? "; or raise it with --temp-limit GIB (0 is none)"
+                                                      : ""));
+  if (stopped == Stop::Interrupted) QueryGuard::endAsInterrupted();
   return kError;
 }
 
@@ -165,11 +174,15 @@ int run(const QueryOptions& options) {
   }
   if (!(options.timeLimit >= 0 && options.timeLimit <= kMostSeconds))
     return printMisuse("--time-limit: expected seconds from 0 (no limit) to 31536000");
+  if (!(options.tempLimit >= 0 && options.tempLimit <= kMostGib))
+    return printMisuse("--temp-limit: expected GiB from 0 (no limit) to 1000000000");
   auto store = analyzer::Store::open(options.file);
   if (!store) return printError(store.error().message);
   printWarnings(**store);
   if (options.csv) sendOutputAsData();
   analyzer::Query query(std::move(*store));
+  // A limit of less than a byte is no wish for none.
+  query.setTemporaryLimit(static_cast<std::uint64_t>(std::ceil(options.tempLimit * kGib)));
   return ask(query, options);
 }
 
@@ -184,6 +197,10 @@ void addQuery(CLI::App& app, int& exitCode) {
   command.flag("--json", options->json, "print JSON").excludes(csv);
   command.option("--time-limit", options->timeLimit, "end a query that takes longer; 0 is no limit")
       .typeName("SECONDS")
+      .notNegative()
+      .showDefault();
+  command.option("--temp-limit", options->tempLimit, "end a query whose temporary files outgrow this; 0 is no limit")
+      .typeName("GIB")
       .notNegative()
       .showDefault();
   command.flag("--schema", options->schema, "print the tables and columns (docs/schema.md); needs no trace");

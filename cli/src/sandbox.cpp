@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 namespace lacuna::cli {
@@ -165,6 +166,16 @@ fs::path folderOf(const fs::path& file) {
   return (ignored ? whole : real).parent_path();
 }
 
+/// The folder in which SQLite makes its temporary files. Without a wish of the environment it is not that of others.
+fs::path sqliteFolder() {
+  const std::array<const char*, 4> places{std::getenv("SQLITE_TMPDIR"), std::getenv("TMPDIR"), "/var/tmp", "/usr/tmp"};
+  for (const char* given : places) {
+    std::error_code ignored;
+    if (given != nullptr && fs::is_directory(given, ignored) && ::access(given, W_OK | X_OK) == 0) return given;
+  }
+  return "/tmp";
+}
+
 bool enterLandlock(int version, const Needs& needs) {
   Landlock landlock(version);
   for (const fs::path& path : systemFiles()) landlock.allow(path, kReading);
@@ -175,6 +186,7 @@ bool enterLandlock(int version, const Needs& needs) {
   }
   std::error_code ignored;
   landlock.allow(fs::temp_directory_path(ignored), kScratch);
+  landlock.allow(sqliteFolder(), kWriting);
   landlock.allow("/dev/null", kReading | kWriteFile);
   return landlock.enter();
 }

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """Runs `lacuna query` from outside: a time limit ends what does not end by itself, Ctrl-C ends it as any program, and no statement runs code."""
+import os
 import signal
 import subprocess
 import sys
@@ -35,6 +36,21 @@ def check_limits():
     check(query("SELECT 1", "--time-limit", "nan")[0] == 2, "a limit is a number")
 
 
+def check_temporary_files():
+    sort = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 50000) SELECT count(*) FROM (SELECT DISTINCT printf('%0200d', x) FROM c)"
+    code, out, said = query(sort, "--temp-limit", "0.002")
+    check((code, out) == (1, ""), "a query beyond its temporary files ends with an error")
+    check("stopped at 2 MiB of temporary files" in said and "raise it with --temp-limit GIB (0 is none)" in said, f"the limit is named: {said}")
+    without = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "SQLITE_TMPDIR")}
+    done = subprocess.run([LACUNA, "query", TRACE, sort], capture_output=True, text=True, timeout=100, env=without)
+    check(done.returncode == 0 and "50000" in done.stdout, f"the sandbox leaves SQLite its own folder: {done.stderr}")
+    for limit in ("0", "1"):
+        code, out, said = query(sort, "--temp-limit", limit)
+        check(code == 0 and "50000" in out, f"within --temp-limit {limit} it has its answer: {said}")
+    check(query("SELECT 1", "--temp-limit", "nan")[0] == 2, "a limit of files is a number")
+    check(query("SELECT 1", "--temp-limit", "2e9")[0] == 2, "no disk is that large")
+
+
 def check_interrupt():
     running = subprocess.Popen([LACUNA, "query", TRACE, ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(0.5)
@@ -50,6 +66,7 @@ def check_no_code_runs():
 
 
 check_limits()
+check_temporary_files()
 check_interrupt()
 check_no_code_runs()
 print("failed:" if FAILED else "passed", *FAILED)

@@ -65,6 +65,18 @@ TEST_F(Sandbox, WritesBesideTheOutputAndNowhereElse) {
   EXPECT_FALSE(confined([this] { return writes("trace"); }));
 }
 
+TEST_F(Sandbox, WritesWhereSqliteMakesItsTemporaryFiles) {
+  EXPECT_FALSE(confined([this] { return writes("other/sorted"); }));
+  ::setenv("SQLITE_TMPDIR", (folder_ / "other").c_str(), 1);
+  EXPECT_TRUE(confined([this] { return writes("other/sorted"); }));
+  ::unsetenv("SQLITE_TMPDIR");
+  ::unsetenv("TMPDIR");
+  EXPECT_TRUE(confined([] {
+    const std::string name = "/var/tmp/lacuna-sandbox-test-" + std::to_string(::getpid());
+    return std::ofstream(name).good() && ::unlink(name.c_str()) == 0;
+  }));
+}
+
 TEST_F(Sandbox, WritesBesideAnOutputThatIsNamedWithoutAFolder) {
   fs::current_path(folder_ / "out");
   EXPECT_TRUE(confined([this] { return writes("out/a.part"); }, "on", "a"));

@@ -11,6 +11,7 @@
 #include "lacuna/analyzer/utf8.h"
 #include "query/collective_table.h"
 #include "query/sql_rules.h"
+#include "query/temporary_files.h"
 #include "query/virtual_table.h"
 #include "store/damage_watch.h"
 #include "store/sqlite_guard.h"
@@ -60,6 +61,16 @@ void keepOnly(sqlite3* db) {
   sqlite3_drop_modules(db, const_cast<const char**>(kKept));
 }
 
+/// A query touches no file but temporary ones, and SQLite's words for what befalls these speak of databases.
+std::string problemOfFiles(int code) {
+  constexpr std::string_view kRemedy = "set TMPDIR to another folder, or sort, group or keep fewer rows and columns";
+  if ((code & 0xff) == SQLITE_FULL)
+    return fmt::format("SQL: the folder of temporary files has no room left; {}", kRemedy);
+  if ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_IOERR)
+    return fmt::format("SQL: temporary files cannot be written ({}); {}", sqlite3_errstr(code), kRemedy);
+  return {};
+}
+
 using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
 
 QueryValue valueOf(sqlite3_stmt* statement, int column) {
@@ -80,8 +91,12 @@ QueryValue valueOf(sqlite3_stmt* statement, int column) {
 struct Query::Rules : SqlRules {};
 
 Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows)
-    : store_(std::move(store)), rules_(std::make_unique<Rules>()) {
-  if (sqlite3_open(":memory:", &db_) != SQLITE_OK) return;
+    : store_(std::move(store)), rules_(std::make_unique<Rules>()), files_(std::make_unique<TemporaryFiles>()) {
+  files_->setMost(kMostTemporaryBytes);
+  if (files_->name() == nullptr ||
+      sqlite3_open_v2(":memory:", &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, files_->name()) != SQLITE_OK) {
+    return;
+  }
   hardenSqlite(db_);
   keepOnly(db_);
   registerTables(db_, *store_, mostKeptRows);
@@ -93,6 +108,10 @@ Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows)
 
 Query::~Query() {
   sqlite3_close(db_);
+}
+
+void Query::setTemporaryLimit(std::uint64_t bytes) {
+  files_->setMost(bytes);
 }
 
 void Query::interrupt() {
@@ -108,12 +127,19 @@ int Query::watch(void* self) {
 }
 
 prof::Error Query::failed(const std::string& place) {
+  if (files_->isExceeded()) stop_ = Stop::TemporaryLimit;
   if (isInterrupted_) stop_ = Stop::Interrupted;
   if (stop_ == Stop::TimeLimit) {
     return {fmt::format("SQL: stopped after {} s, the time limit of a query",
                         static_cast<double>(timeLimit_.count()) / 1000)};
   }
   if (stop_ == Stop::Interrupted) return {"SQL: interrupted"};
+  if (stop_ == Stop::TemporaryLimit) {
+    return {
+        fmt::format("SQL: stopped at {} MiB of temporary files, the limit of a query; sort, group or keep fewer rows "
+                    "and columns",
+                    files_->most() >> 20)};
+  }
   if (!rules_->refusal().empty()) return {"SQL: " + rules_->refusal()};
   if ((sqlite3_errcode(db_) & 0xff) == SQLITE_NOMEM) {
     return {
@@ -121,6 +147,7 @@ prof::Error Query::failed(const std::string& place) {
                     "or filter rows before it joins texts, or ask for fewer columns",
                     sqlite3_hard_heap_limit64(-1) >> 20)};
   }
+  if (const std::string problem = problemOfFiles(sqlite3_errcode(db_)); !problem.empty()) return {problem};
   return {explained(sqlite3_errmsg(db_), place)};
 }
 
@@ -170,6 +197,7 @@ prof::Result<sqlite3_stmt*> Query::prepared(std::string_view sql) {
 prof::Status Query::run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
                         const std::function<bool(const std::vector<QueryValue>&)>& row) {
   rules_->reset();
+  files_->reset();
   stop_ = Stop::None;
   endsAt_ = timeLimit_.count() == 0 ? Clock::time_point::max() : Clock::now() + timeLimit_;
   const auto made = prepared(sql);

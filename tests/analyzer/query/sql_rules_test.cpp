@@ -17,6 +17,7 @@
 #include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "store/sqlite_guard.h"
+#include "support/small_files.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -127,6 +128,42 @@ TEST(SqlRules, MemoryIsBounded) {
   EXPECT_EQ(answer("SELECT 7"), "7 ");
   EXPECT_EQ(sqlite3_hard_heap_limit64(-1), 32 << 20) << "the program's own limit stays";
   sqlite3_hard_heap_limit64(0);
+}
+
+/// 6 MB each, beyond SQLite's cache: of a sort, of distinct values, of a table that is kept.
+const std::string kLargeStatements[] = {
+    "SELECT max(n) FROM (SELECT row_number() OVER (ORDER BY t) AS n FROM big)",
+    "SELECT count(*) FROM (SELECT DISTINCT t FROM big)",
+    "SELECT (SELECT count(*) FROM kept) + (SELECT count(*) FROM kept) - 30000",
+};
+std::string overLargeTable(const std::string& statement) {
+  return "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 30000), big AS (SELECT "
+         "printf('%0200d', x * 7919 % 30011) AS t FROM c), kept AS MATERIALIZED (SELECT t FROM big) " +
+         statement;
+}
+
+TEST(SqlRules, TemporaryFilesAreBounded) {
+  Query query(smallTrace());
+  for (const std::string& statement : kLargeStatements) {
+    query.setTemporaryLimit(2 << 20);
+    EXPECT_EQ(answer(query, overLargeTable(statement)),
+              "error: SQL: stopped at 2 MiB of temporary files, the limit of a query; sort, group or keep fewer rows "
+              "and columns")
+        << statement;
+    EXPECT_EQ(query.stopped(), Query::Stop::TemporaryLimit);
+    query.setTemporaryLimit(20 << 20);
+    // What a statement had is free again: four of them would be beyond the limit.
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(answer(query, overLargeTable(statement)), "30000 ") << statement;
+    EXPECT_EQ(query.stopped(), Query::Stop::None);
+  }
+}
+
+TEST(SqlRules, AFolderWithoutTemporaryFilesIsNamedWithTheRemedy) {
+  Query query(smallTrace());
+  const test::SmallFiles none(0);
+  const std::string said = answer(query, overLargeTable(kLargeStatements[1]));
+  EXPECT_THAT(said, HasSubstr("error: SQL: temporary files cannot be written"));
+  EXPECT_THAT(said, HasSubstr("set TMPDIR"));
 }
 
 TEST(SqlRules, AnEndlessQueryEndsWithItsTime) {

@@ -17,6 +17,8 @@ struct sqlite3_stmt;
 
 namespace lacuna::analyzer {
 
+class TemporaryFiles;
+
 /// A value of a result: its text, and whether it is a number or absent.
 struct QueryValue {
   enum class Kind { Null, Number, Text } kind = Kind::Null;
@@ -25,6 +27,8 @@ struct QueryValue {
 
 /// Tables of a file with more rows are read block by block, those columns only that a statement mentions.
 inline constexpr std::uint64_t kMostKeptRows = 4'000'000;
+/// The temporary files of a statement, all together.
+inline constexpr std::uint64_t kMostTemporaryBytes = 8ULL << 30;
 
 /// SQL over a store. Every table is an SQLite virtual table of the same name that reads the store's columns in place:
 /// nothing is copied, and conditions on a table's time column (and on the row number, rowid) become a binary search.
@@ -33,8 +37,8 @@ inline constexpr std::uint64_t kMostKeptRows = 4'000'000;
 /// the store alive.
 ///
 /// A statement may come from anyone: it selects, reads the trace's tables and calls the functions that docs/query.md
-/// lists, and nothing else. Values and SQLite's memory are bounded (for the whole process, see docs/query.md); a
-/// program that sets sqlite3_hard_heap_limit64() itself keeps its own limit.
+/// lists, and nothing else. Values, temporary files and SQLite's memory are bounded (memory for the whole process, see
+/// docs/query.md); a program that sets sqlite3_hard_heap_limit64() itself keeps its own limit.
 class Query {
  public:
   explicit Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows = kMostKeptRows);
@@ -56,8 +60,11 @@ class Query {
   /// A run() that takes longer fails; 0 is no limit, and what holds at first.
   void setTimeLimit(std::chrono::milliseconds limit) { timeLimit_ = limit; }
 
-  enum class Stop { None, Interrupted, TimeLimit };
-  /// Why the last run() was stopped from outside, if it was.
+  /// A run() whose temporary files outgrow this fails; 0 is no limit, and kMostTemporaryBytes is what holds at first.
+  void setTemporaryLimit(std::uint64_t bytes);
+
+  enum class Stop { None, Interrupted, TimeLimit, TemporaryLimit };
+  /// Why the last run() was stopped, if a limit or somebody outside did it.
   [[nodiscard]] Stop stopped() const { return stop_; }
 
  private:
@@ -71,6 +78,7 @@ class Query {
 
   std::shared_ptr<const Store> store_;
   std::unique_ptr<Rules> rules_;
+  std::unique_ptr<TemporaryFiles> files_;
   sqlite3* db_ = nullptr;
   std::chrono::milliseconds timeLimit_{0};
   Clock::time_point endsAt_ = Clock::time_point::max();
