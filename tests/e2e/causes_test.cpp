@@ -178,8 +178,9 @@ TEST_P(SlowLoader, CostsWhatTheProgramItselfWaited) {
   expectNear(within(analysis, stretches)[Cause::LoaderWait], idle, "where it waited");
   // A machine so slow that computing hides the loader has no fault to find.
   if (idle * 5 < analysis.ledger.totalNs()) return;
-  const auto named = std::find_if(analysis.findings.begin(), analysis.findings.end(),
-                                  [](const analyzer::Finding& finding) { return finding.id == "loader-wait"; });
+  const auto named =
+      std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                   [](const analyzer::Finding& finding) { return finding.id == analyzer::FindingId::LoaderWait; });
   EXPECT_NE(named, analysis.findings.end());
 }
 

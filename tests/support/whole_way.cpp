@@ -61,10 +61,10 @@ std::string sumFault(const Analysis& analysis) {
 }
 
 std::string findingFault(const Finding& finding) {
-  if (finding.costNsPerStep < 0) return fmt::format("{} costs less than nothing", finding.id);
-  if (finding.predictedGainNsPerStep < 0) return fmt::format("{} gains less than nothing", finding.id);
+  if (finding.costNsPerStep < 0) return fmt::format("{} costs less than nothing", findingKey(finding.id));
+  if (finding.predictedGainNsPerStep < 0) return fmt::format("{} gains less than nothing", findingKey(finding.id));
   if (finding.confidence >= 0 && finding.confidence <= 1) return "";
-  return fmt::format("{} has the confidence {}", finding.id, finding.confidence);
+  return fmt::format("{} has the confidence {}", findingKey(finding.id), finding.confidence);
 }
 
 std::string reportFault(const Analysis& analysis) {

@@ -15,7 +15,7 @@
 #include "report/sequence_text.h"
 #include "report/shown_steps.h"
 #include "report/text_details.h"
-#include "rules/rule.h"
+#include "rules/words.h"
 #include "store/kernel_name.h"
 
 namespace lacuna::analyzer {

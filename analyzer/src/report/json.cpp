@@ -117,7 +117,7 @@ void writeOwner(JsonWriter& json, const Analysis& analysis, const Evidence& evid
 void writeFinding(JsonWriter& json, const Analysis& analysis, const Finding& finding) {
   constexpr std::string_view kSeverities[]{"low", "medium", "high"};
   json.beginObject()
-      .field("id", finding.id)
+      .field("id", findingKey(finding.id))
       .field("kind", finding.kind == FindingKind::Fault ? "fault" : "opportunity")
       .field("severity", kSeverities[static_cast<std::size_t>(finding.severity)])
       .field("title", finding.title)

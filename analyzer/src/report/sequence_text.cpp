@@ -8,7 +8,7 @@
 
 #include "lacuna/prof/bounds.h"
 #include "report/text_details.h"
-#include "rules/rule.h"
+#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -9,7 +9,8 @@
 
 #include "lacuna/prof/bounds.h"
 #include "report/shown_steps.h"
-#include "rules/rule.h"
+#include "rules/facts.h"
+#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -13,7 +13,8 @@
 
 #include "lacuna/analyzer/utf8.h"
 #include "report/devices.h"
-#include "rules/rule.h"
+#include "rules/registry.h"
+#include "rules/words.h"
 #include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
@@ -334,9 +335,9 @@ Lines loaderLines(const Analysis& analysis) {
   if (loader.meanDepth >= 0) out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
   const LoaderVerdict& verdict = analysis.loaderVerdict;
   if (verdict.bound == LoaderBound::None) return out;
-  // A finding has played what workers bring, and says how many.
-  const bool found = std::any_of(analysis.findings.begin(), analysis.findings.end(),
-                                 [](const Finding& finding) { return finding.id == "loader-wait"; });
+  // A finding that has replayed more workers knows better how many help.
+  const bool found =
+      std::ranges::any_of(analysis.findings, [](const Finding& finding) { return ruleOf(finding.id).playsWorkers; });
   const std::string remedy =
       found || verdict.bound == LoaderBound::HandOver || verdict.bound == LoaderBound::Copy
           ? ""

@@ -47,7 +47,7 @@ class DeviceChooser : public QComboBox {
 };
 
 bool isAboutMemory(const analyzer::Finding& finding) {
-  return finding.id.starts_with("memory") || finding.id.starts_with("allocation") || finding.id.starts_with("peak");
+  return analyzer::findingArea(finding.id) == analyzer::FindingArea::Memory;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
 #include "report/json_writer.h"
-#include "rules/rule.h"
+#include "rules/words.h"
 #include "support/colour_vision.h"
 #include "support/synthetic_run.h"
 

@@ -13,7 +13,7 @@ namespace lacuna::analyzer {
 namespace {
 
 /// The finding in a run that says so of a knob and waits for the device each step.
-std::string titleOf(std::string_view id, const test::RunPlan& plan) {
+std::string titleOf(FindingId id, const test::RunPlan& plan) {
   const auto analysis = analyse(test::makeRun(plan));
   EXPECT_TRUE(analysis);
   const auto found = std::ranges::find(analysis->findings, id, &Finding::id);
@@ -22,7 +22,7 @@ std::string titleOf(std::string_view id, const test::RunPlan& plan) {
 
 TEST(AnnouncedModes, AModeThatIsNamedIsTheFinding) {
   const auto title = [](const char* value) {
-    return titleOf("debug-mode", {.syncEveryOperators = 8, .knob = "debug", .knobValue = value});
+    return titleOf(FindingId::DebugMode, {.syncEveryOperators = 8, .knob = "debug", .knobValue = value});
   };
   EXPECT_THAT(title("anomaly detection"), testing::StartsWith("a debug mode is switched on (anomaly detection)"));
   EXPECT_THAT(title("blocking launches"), testing::StartsWith("a debug mode is switched on (blocking launches)"));
@@ -33,7 +33,7 @@ TEST(AnnouncedModes, AModeThatIsNamedIsTheFinding) {
 TEST(AnnouncedModes, TheSearchIsOfferedWhereItIsSaidToBeOff) {
   const auto title = [](const char* value) {
     return titleOf(
-        "autotune",
+        FindingId::Autotune,
         {.kernelName = "implicit_convolve_sgemm", .syncEachStep = true, .knob = "autotune", .knobValue = value});
   };
   EXPECT_NE(title("off"), "none");

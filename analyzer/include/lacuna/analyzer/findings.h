@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lacuna/analyzer/finding_ids.h"
 #include "lacuna/prof/ids.h"
 
 namespace lacuna::analyzer {
@@ -38,11 +39,43 @@ enum class GainBasis : std::uint8_t {
 };
 std::string_view gainBasisName(GainBasis basis);
 
+/// What a quantity counts, and how a title prints it.
+enum class QuantityUnit : std::uint8_t {
+  Name,     ///< no number: the name of a call, a kernel, a device
+  Number,   ///< with so many decimals
+  Counted,  ///< with a noun: "1 fill", "12 fills"
+  Time,     ///< nanoseconds
+  Bytes,
+  Share,  ///< 0 … 1
+};
+
+/// A number or a name that a finding's title mentions.
+struct Quantity {
+  std::string_view name{};  ///< its place in Finding::words
+  QuantityUnit unit = QuantityUnit::Name;
+  double value = 0;        ///< of Number and Share
+  std::int64_t whole = 0;  ///< of Counted, Time and Bytes
+  int decimals = 0;
+  std::string words{};   ///< the name, or the noun
+  std::string plural{};  ///< of the noun, where that is not one with an s
+
+  static Quantity time(std::string_view name, std::int64_t ns);
+  static Quantity bytes(std::string_view name, std::uint64_t bytes);
+  static Quantity share(std::string_view name, double share);
+  static Quantity number(std::string_view name, double value, int decimals = 0);
+  static Quantity counted(std::string_view name, std::uint64_t count, std::string_view one,
+                          std::string_view several = {});
+  static Quantity called(std::string_view name, std::string words);
+  [[nodiscard]] std::string text() const;
+};
+
 struct Finding {
-  std::string id;  ///< stable: "loader-wait", "sync-in-step", …
+  FindingId id{};
   FindingKind kind = FindingKind::Opportunity;
   Severity severity = Severity::Low;
   std::string title;                    ///< one line: what costs how much
+  std::string_view words;               ///< the title with names in braces for its quantities
+  std::vector<Quantity> quantities;     ///< which the title mentions
   std::int64_t costNsPerStep = 0;       ///< 0 where the cost is not time
   std::int64_t accountedNsPerStep = 0;  ///< what of the cost the trace itself holds; all else the gain says
   /// Of the cost, at most: no cost can hold more recording than the whole step, nor than the cause that it is part of.

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "lacuna/prof/bounds.h"
+#include "rules/registry.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// For so little of a step nobody switches anything on; the next run differs by more.
+constexpr double kWorthSwitching = 0.005;
+/// A fault may be hidden behind another fault, but it costs something.
+constexpr double kWorthMending = 0.001;
+
+}  // namespace
+
+double leastWorthActing(FindingKind kind) {
+  return kind == FindingKind::Fault ? kWorthMending : kWorthSwitching;
+}
+
+double shareOf(std::int64_t part, std::int64_t whole) {
+  return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double Facts::shareOfStep(std::int64_t nsPerStep) const {
+  return shareOf(nsPerStep, analysis.meanStepNs());
+}
+
+bool Facts::isWorthActing(std::int64_t nsPerStep) const {
+  return shareOfStep(nsPerStep) >= leastWorthActing(rule_.kind);
+}
+
+std::int64_t Facts::costOf(Cause cause) const {
+  return analysis.meanStepLedger()[cause];
+}
+
+bool Facts::onlyHost() const {
+  return std::all_of(analysis.devices.begin(), analysis.devices.end(),
+                     [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
+}
+
+std::optional<std::string_view> Facts::knob(std::string_view name) const {
+  for (const auto& [key, value] : analysis.knobs) {
+    if (key == name && !value.empty()) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<Prediction> Facts::play(std::string_view change) const {
+  const auto parsed = parseChange(change);
+  return parsed ? play(std::span<const Change>(&*parsed, 1)) : std::nullopt;
+}
+
+std::optional<Prediction> Facts::play(std::span<const Change> changes) const {
+  if (simulator_ == nullptr || changes.empty()) return std::nullopt;
+  // A replay takes its time, and nobody sees the findings of an analysis that was called off.
+  if (const Progress& progress = analysis.options.progress; progress && !progress(0)) return std::nullopt;
+  return simulator_->play(changes);
+}
+
+std::int64_t Facts::unchangedStepNs() const {
+  return simulator_ == nullptr ? analysis.meanStepNs() : simulator_->play(std::span<const Change>()).baseNsPerStep;
+}
+
+std::vector<Evidence> Facts::evidenceOf(Cause cause) const {
+  std::vector<Evidence> out;
+  for (const DeviceSegment& segment : analysis.longest[static_cast<std::size_t>(cause)]) {
+    const std::string_view name = analysis.store->text(segment.name);
+    out.push_back(
+        {.startNs = segment.startNs,
+         .endNs = segment.endNs,
+         .what = name.empty() ? std::string(causeLabel(cause)) : fmt::format("{}: {}", causeLabel(cause), name),
+         .device = segment.device,
+         .thread = segment.thread});
+  }
+  return out;
+}
+
+double Facts::claimedShare(std::string_view call) const {
+  assert(rule_.skipsClaimed);
+  const auto found = std::ranges::find(told_.claims, call, &Claim::call);
+  return found == told_.claims.end() ? 0 : found->share;
+}
+
+std::int64_t Facts::unclaimedCostOf(Cause cause) const {
+  std::int64_t cost = costOf(cause);
+  for (const CauseDetail& call : analysis.stepCalls) {
+    if (call.cause != cause) continue;
+    prof::takeFrom(cost, prof::wholeOf<std::int64_t>(claimedShare(call.name) * static_cast<double>(call.ns)));
+  }
+  return std::max<std::int64_t>(0, cost);
+}
+
+std::int64_t Facts::claimedNsPerStep(Activity activity) const {
+  assert(rule_.skipsClaimed);
+  std::int64_t ns = 0;
+  for (const Claim& claim : told_.claims) {
+    if (claim.activity == activity) prof::addTo(ns, claim.nsPerStep);
+  }
+  return ns;
+}
+
+/// The time of these causes that no finding prices.
+std::int64_t Facts::leftoverOf(std::span<const Cause> causes) const {
+  std::int64_t ns = 0;
+  for (const Cause cause : causes) prof::addTo(ns, costOf(cause));
+  for (const Finding& told : told_.findings) {
+    const auto prices = ruleOf(told.id).prices;
+    if (std::ranges::find_first_of(prices, causes) != prices.end()) prof::takeFrom(ns, told.costNsPerStep);
+  }
+  return std::max<std::int64_t>(0, ns);
+}
+
+std::int64_t Facts::pricedIdleNs() const {
+  assert(rule_.readsLeftovers);
+  std::int64_t ns = 0;
+  for (const Finding& told : told_.findings) {
+    const FindingRule& rule = ruleOf(told.id);
+    if (rule.cost == CostIs::IdleTime) prof::addTo(ns, told.costNsPerStep);
+    if (rule.takesLeftover) prof::addTo(ns, std::min(told.predictedGainNsPerStep, leftoverOf(rule.prices)));
+  }
+  return ns;
+}
+
+bool Facts::isNamed(Cause cause) const {
+  assert(rule_.readsLeftovers);
+  return std::ranges::any_of(told_.findings, [&](const Finding& told) {
+    const auto names = ruleOf(told.id).names;
+    return std::ranges::find(names, cause) != names.end();
+  });
+}
+
+Change withoutCall(std::string_view name) {
+  return {.target = "call", .value = {}, .pattern = std::string(name), .whole = true, .factor = 0};
+}
+
+FullestDevice fullestDevice(const Analysis& analysis) {
+  FullestDevice fullest;
+  for (const DeviceAccount& device : analysis.devices) {
+    for (const DeviceMemory& memory : analysis.memoryByDevice) {
+      // A trace of one device need not say whose its only memory is.
+      const bool only = analysis.devices.size() == 1 && analysis.memoryByDevice.size() == 1;
+      if ((memory.device != device.id && !only) || device.memoryBytes == 0) continue;
+      const double share = static_cast<double>(memory.peakBytes) / static_cast<double>(device.memoryBytes);
+      if (share > fullest.share) fullest = {&device, share, memory.peakBytes, memory.peakAtNs, memory.device};
+    }
+  }
+  return fullest;
+}
+
+bool hostRunsAhead(const Analysis& analysis) {
+  const auto parts = static_cast<double>(analysis.stepCount() * analysis.processCount());
+  const double perStep = static_cast<double>(analysis.launches.stepLaunches) / parts;
+  return !analysis.steps.all.empty() && perStep > 0 && analysis.launches.meanQueueDepth >= perStep;
+}
+
+}  // namespace lacuna::analyzer

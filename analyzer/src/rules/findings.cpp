@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "rules/engine.h"
+#include "rules/words.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// Of a step, what a share with one decimal shows as nothing.
+constexpr double kShownAsNothing = 0.0005;
+/// A reader who adds up the ledger would miss so much of a cost.
+constexpr double kMissed = 1.1;
+
+/// Whether a finding costs what it gains, and clearly more than the trace itself holds of it.
+bool isPricedByItsGain(const Finding& finding) {
+  const auto accounted = static_cast<double>(finding.accountedNsPerStep);
+  return accounted > 0 && static_cast<double>(finding.costNsPerStep) > kMissed * accounted;
+}
+
+/// Whether a finding in the report already explains what this rule would find.
+bool isExplained(const FindingRule& rule, const Facts& facts, const Told& told) {
+  return std::ranges::any_of(told.findings, [&](const Finding& finding) {
+    const auto explained = ruleOf(finding.id).explains;
+    const auto entry = std::ranges::find(explained, rule.id, &Explained::what);
+    return entry != explained.end() && (entry->when == nullptr || entry->when(facts, finding));
+  });
+}
+
+/// An opportunity need not cost anything: it weighs as much as it gains.
+std::int64_t weightOf(const Finding& finding) {
+  return finding.costNsPerStep > 0 ? finding.costNsPerStep : finding.predictedGainNsPerStep;
+}
+
+}  // namespace
+
+std::string_view gainBasisName(GainBasis basis) {
+  constexpr std::string_view kNames[]{"none", "replay", "trace", "upper_bound", "bytes"};
+  return kNames[static_cast<std::size_t>(basis)];
+}
+
+std::string describeGain(const Finding& finding, std::string_view per) {
+  if (finding.gainBasis == GainBasis::None) return "not predicted: " + finding.notPredicted;
+  const std::string sure = fmt::format("confidence {:.0f} %", kPercent * finding.confidence);
+  if (finding.gainBasis == GainBasis::Bytes)
+    return fmt::format("frees {}, {}", humanBytes(finding.predictedGainBytes), sure);
+  if (finding.gainShare() < kShownAsNothing) {
+    return finding.gainHighNsPerStep <= 0
+               ? std::string("none is predicted, as something else bounds the run")
+               : fmt::format("none is predicted, as something else bounds the run; {} {} at most",
+                             humanTime(finding.gainHighNsPerStep), per);
+  }
+  const bool isBound = finding.gainBasis == GainBasis::UpperBound;
+  std::string out = fmt::format("{}{} {} ({}{}), {}", isBound ? "up to " : "",
+                                humanTime(finding.predictedGainNsPerStep), per, humanShare(finding.gainShare()),
+                                finding.coversGaps ? " of " + humanTime(finding.wholeStepNs) : std::string(), sure);
+  if (!isBound && finding.gainHighNsPerStep > finding.gainLowNsPerStep)
+    out +=
+        fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
+  if (isPricedByItsGain(finding))
+    out += fmt::format("; the step's account holds {} of it", humanTime(finding.accountedNsPerStep));
+  return out;
+}
+
+std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator, Rules rules) {
+  const auto order = runOrder(rules);
+  assert(order);
+  Told told;
+  for (const FindingRule* rule : order ? *order : std::vector<const FindingRule*>(rules.begin(), rules.end())) {
+    const Facts facts(analysis, simulator, told, *rule);
+    if (isExplained(*rule, facts, told)) continue;
+    Outcome out(facts, told);
+    rule->detect(facts, out);
+  }
+  std::ranges::stable_sort(told.findings, std::less(), &Finding::id);
+  std::ranges::stable_sort(told.findings, [](const Finding& a, const Finding& b) {
+    if (a.kind != b.kind) return a.kind == FindingKind::Fault;
+    return weightOf(a) > weightOf(b);
+  });
+  return std::move(told.findings);
+}
+
+std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator) {
+  return findFindings(analysis, simulator, allRules());
+}
+
+}  // namespace lacuna::analyzer

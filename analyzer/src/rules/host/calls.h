@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rules/outcome.h"
+
+namespace lacuna::analyzer {
+
+bool isCopyCall(const CallRow& row);
+bool isMemsetCall(const CallRow& row);
+
+/// The synchronising calls of all steps; `andCopies` includes calls that wait until they have copied or set memory.
+std::uint64_t syncCalls(const Analysis& analysis, bool andCopies);
+
+/// The unclaimed call of an activity that takes most of the steps, as a call that takes longest may belong to the
+/// set-up; null where there is none.
+const CallRow* costliestCall(const Facts& facts, Activity activity);
+
+/// The unclaimed call or operator that the device waited for longest of a cause; null where that has no name.
+const CauseDetail* longestWait(const Facts& facts, Cause cause);
+
+/// Copies or memsets that hold the caller until they are done: the time that they take of a step, and a claim on them.
+void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const CallRow& row), const Threshold& least,
+                       const Confidence& confidence, std::string_view advice);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "rules/host/calls.h"
+
+namespace lacuna::analyzer {
+namespace rules::host_not_running {
+namespace {
+
+constexpr Threshold kLeast{"least", 0.05, Unit::Share, "Interruptions by the system take some time of every step."};
+constexpr std::array kThresholds{kLeast};
+
+constexpr Confidence kSure{"", 0.7, "The scheduler reports the time; the lock or file behind it is often not named."};
+constexpr std::array kConfidences{kSure};
+
+constexpr std::array kPrices{Cause::OffCpu};
+
+void detect(const Facts& facts, Outcome& out) {
+  const std::int64_t cost = facts.costOf(Cause::OffCpu);
+  if (facts.shareOfStep(cost) < kLeast) return;
+  Finding finding;
+  finding.costNsPerStep = cost;
+  finding.words = "the thread that feeds the device was not running {cost} {a step}";
+  if (const CauseDetail* call = longestWait(facts, Cause::OffCpu)) {
+    finding.count = call->count;
+    finding.words = "the thread that feeds the device was not running {cost} {a step}, most of it in {call}";
+    finding.quantities = {Quantity::called("call", call->name)};
+  }
+  finding.confidence = kSure;
+  finding.advice =
+      "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader "
+      "workers, thread pools)";
+  finding.evidence = facts.evidenceOf(Cause::OffCpu);
+  out.addBounded(std::move(finding), "off-cpu*0");
+}
+
+}  // namespace
+}  // namespace rules::host_not_running
+
+constinit const FindingRule kHostNotRunningRule{
+    .id = FindingId::HostNotRunning,
+    .key = "host-not-running",
+    .area = FindingArea::Host,
+    .kind = FindingKind::Fault,
+    .prices = rules::host_not_running::kPrices,
+    .names = rules::host_not_running::kPrices,
+    .skipsClaimed = true,
+    .thresholds = rules::host_not_running::kThresholds,
+    .confidences = rules::host_not_running::kConfidences,
+    .meaning = "The launching thread sleeps, waits for a lock or a file, or has no core.",
+    .when = "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step",
+    .fix = "code: `off-cpu*0`, an upper bound",
+    .refutedBy = "a run without the lock, sleep or file that takes as long",
+    .detect = rules::host_not_running::detect,
+};
+
+}  // namespace lacuna::analyzer

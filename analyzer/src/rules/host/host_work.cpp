@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lacuna/prof/bounds.h"
+#include "rules/host/calls.h"
+#include "rules/words.h"
+
+namespace lacuna::analyzer {
+namespace rules::host_work {
+namespace {
+
+constexpr Threshold kLeast{"least", 0.15, Unit::Share, "Some host work shows in every step."};
+constexpr std::array kThresholds{kLeast};
+
+constexpr Confidence kSure{"", 0.6, "The idle time is measured; whether the work can be moved is not in the trace."};
+constexpr std::array kConfidences{kSure};
+
+constexpr std::array kPrices{Cause::HostWork};
+
+/// The time of a step that launch calls took beyond as many usual ones.
+std::int64_t longLaunchesNs(const Facts& facts) {
+  const std::int64_t usualNs = facts.analysis.launches.medianCallNs;
+  std::int64_t ns = 0;
+  for (const CallRow& row : facts.analysis.calls) {
+    if (row.activity == Activity::Launch)
+      prof::addTo(ns, row.stepNs - prof::productOf(usualNs, static_cast<std::int64_t>(row.stepCount)));
+  }
+  return facts.perStep(std::max<std::int64_t>(0, ns));
+}
+
+std::string adviceOn(const Facts& facts, std::int64_t longNs, bool inLaunches) {
+  if (!inLaunches) return "move this work out of the loop, into loader workers, or onto the device";
+  return fmt::format(
+      "launch calls take {} {} longer than as many usual ones: a kernel's first launch loads its code; launch each "
+      "once "
+      "in front of the loop, or look at the steps behind it (--steps)",
+      humanTime(longNs), facts.analysis.steps.all.empty() ? "in all" : "a step");
+}
+
+void detect(const Facts& facts, Outcome& out) {
+  const std::int64_t cost = facts.costOf(Cause::HostWork);
+  if (facts.shareOfStep(cost) < kLeast) return;
+  // The host does not do for the program what it does in a launch call.
+  const std::int64_t longNs = longLaunchesNs(facts);
+  const bool inLaunches = 2 * longNs >= cost;
+  Finding finding;
+  finding.costNsPerStep = cost;
+  finding.words = "the device waits for host work {cost} {a step}";
+  if (const CauseDetail* where = longestWait(facts, Cause::HostWork)) {
+    finding.words = inLaunches ? "the device waits for host work {cost} {a step}, most of it in launch calls of {where}"
+                               : "the device waits for host work {cost} {a step}, most of it in {where}";
+    finding.quantities = {Quantity::called("where", where->name)};
+  }
+  finding.confidence = kSure;
+  finding.advice = adviceOn(facts, longNs, inLaunches);
+  finding.evidence = facts.evidenceOf(Cause::HostWork);
+  out.addBounded(std::move(finding), "host*0");
+}
+
+}  // namespace
+}  // namespace rules::host_work
+
+constinit const FindingRule kHostWorkRule{
+    .id = FindingId::HostWork,
+    .key = "host-work",
+    .area = FindingArea::Host,
+    .kind = FindingKind::Fault,
+    .prices = rules::host_work::kPrices,
+    .names = rules::host_work::kPrices,
+    .skipsClaimed = true,
+    .thresholds = rules::host_work::kThresholds,
+    .confidences = rules::host_work::kConfidences,
+    .meaning = "The device waits while the host does work of its own between launches.",
+    .when =
+        "other host work ≥ {least} of the step; the advice changes where launch calls took half of it beyond as many "
+        "usual ones: a kernel's first launch loads its code",
+    .fix = "code: `host*0`, an upper bound",
+    .refutedBy = "a run without that work in its loop that takes as long",
+    .detect = rules::host_work::detect,
+};
+
+}  // namespace lacuna::analyzer

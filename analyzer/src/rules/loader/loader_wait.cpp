@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "rules/outcome.h"
+#include "rules/words.h"
+
+namespace lacuna::analyzer {
+namespace rules::loader_wait {
+namespace {
+
+constexpr Threshold kStall{"stall", 0.05, Unit::Share,
+                           "PyTorch's TensorBoard plugin reports a data loader from the same share on."};
+constexpr Threshold kIdleWorkers{
+    "idle workers", 0.1, Unit::Share,
+    "Workers that prepare batches for a smaller share of the time have them ready: the wait is for handing them over."};
+constexpr Threshold kLeastGain{"gain", 0.02, Unit::Share,
+                               "A smaller gain from more workers is the price of handing batches over."};
+constexpr Threshold kMostlyComputes{"computes", 0.5, Unit::Share,
+                                    "Workers that mostly wait for files leave the cores to the training."};
+constexpr Threshold kComputing{
+    "computing", 0.05, Unit::Share,
+    "Cheaper batches leave the cores to the training only where they take a part that counts."};
+constexpr std::int64_t kNearPart = 50;
+constexpr Threshold kNear{"near", 1.0 / kNearPart, Unit::Share,
+                          "Workers beyond the number that comes this near to plenty of them bring nothing."};
+constexpr std::array kThresholds{kStall, kIdleWorkers, kLeastGain, kMostlyComputes, kComputing, kNear};
+
+constexpr Confidence kTimed{"the workers' times are recorded", 0.9, "Both the waits and their reason are measured."};
+constexpr Confidence kWaitsAlone{"only the waits are recorded", 0.7, "The time of a batch is taken from its wait."};
+constexpr Confidence kUnknownWorkers{"the number of workers is unknown", 0.5,
+                                     "More workers may help or not: the trace does not show who prepares batches."};
+constexpr std::array kConfidences{kTimed, kWaitsAlone, kUnknownWorkers};
+
+constexpr std::array kPrices{Cause::LoaderWait};
+
+/// More workers than a machine is likely to have cores for are not proposed, and plenty is this part more than needed.
+constexpr std::uint32_t kMostWorkers = 64, kSparePart = 4;
+
+/// Workers that would prepare a batch as fast as the rest of a step consumes one. Both times are with the time between
+/// markers.
+std::uint32_t workersNeeded(const Facts& facts, std::int64_t stepNs, std::int64_t waitPerStep) {
+  const LoaderStats& loader = facts.analysis.loader;
+  // Nothing makes a step shorter than the device's work in it.
+  const std::int64_t stepWithout =
+      std::max({std::int64_t{1}, stepNs - waitPerStep, facts.analysis.meanStepLedger().busyNs()});
+  const std::int64_t batch = loader.workers > 0 && loader.batchNs() > 0 ? loader.batchNs() : waitPerStep;
+  const auto needed = static_cast<std::uint32_t>((batch + stepWithout - 1) / stepWithout);
+  // A device that need not wait is quicker as well, and uses up more batches.
+  const auto most =
+      std::clamp<std::uint32_t>(std::max(needed + needed / kSparePart + 1, loader.workers + 1), 2, kMostWorkers);
+  const auto played = [&](std::uint32_t workers) { return facts.play(fmt::format("loader.workers={}", workers)); };
+  const auto best = played(most);
+  if (!best || best->gainNs() <= 0) return most;
+  // More workers than the cores can run, or than hide the wait, bring nothing.
+  for (std::uint32_t workers = loader.workers + 1; workers < most; ++workers) {
+    const auto with = played(workers);
+    if (with && with->predictedNsPerStep <= best->predictedNsPerStep + best->predictedNsPerStep / kNearPart)
+      return workers;
+  }
+  return most;
+}
+
+std::string slowStage(const LoaderStats& loader) {
+  if (loader.busyNs <= 0) return {};
+  const auto most = std::max_element(loader.stageNs.begin(), loader.stageNs.end());
+  return fmt::format("; {} takes {} of a batch's preparation",
+                     kLoaderStages[static_cast<std::size_t>(most - loader.stageNs.begin())],
+                     humanShare(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
+}
+
+Finding waiting(const Facts& facts, std::int64_t cost) {
+  Finding finding;
+  finding.words = "the device waits for data {cost} {a step} ({share of it})";
+  finding.costNsPerStep = cost;
+  finding.confidence = facts.analysis.loader.busyNs > 0 ? kTimed : kWaitsAlone;
+  finding.count = facts.analysis.loader.batches;
+  finding.evidence = facts.evidenceOf(Cause::LoaderWait);
+  return finding;
+}
+
+/// A trace of waits alone: neither the number of workers nor the time of a batch is in it.
+void addUnknownWorkers(const Facts& facts, Outcome& out, std::int64_t cost) {
+  Finding finding = waiting(facts, cost);
+  finding.confidence = kUnknownWorkers;
+  finding.advice =
+      "the trace does not tell how many workers the loader has, nor what preparing a batch takes: give it more workers "
+      "and compare (lacuna diff), or make preparing a batch cheaper; lacuna run --torch records both";
+  out.addBounded(std::move(finding), "loader*0");
+}
+
+bool preparingComputes(const LoaderStats& loader, std::int64_t stepNs) {
+  const double computesNs = loader.cpuShare * static_cast<double>(loader.batchNs());
+  return loader.cpuShare > kMostlyComputes && computesNs >= kComputing * static_cast<double>(stepNs);
+}
+
+bool workersAreIdle(const LoaderStats& loader, std::int64_t stepNs) {
+  const double busy =
+      static_cast<double>(loader.batchNs()) / (static_cast<double>(stepNs) * std::max(1u, loader.workers));
+  return loader.batchNs() > 0 && busy < kIdleWorkers;
+}
+
+std::string adviceOf(const LoaderStats& loader, std::uint32_t workers, bool computes) {
+  const std::string have = loader.workers > 0 ? fmt::format("{} now", loader.workers)
+                                              : std::string("the training thread prepares batches itself now");
+  std::string advice =
+      fmt::format("give the loader {} worker{} ({}), so that batches are ready before they are asked for{}", workers,
+                  workers == 1 ? "" : "s", have, slowStage(loader));
+  if (computes) {
+    advice += fmt::format("; preparing one computes {} of its time, so make it cheaper where cores are few",
+                          humanShare(loader.cpuShare));
+  }
+  return advice;
+}
+
+void detect(const Facts& facts, Outcome& out) {
+  const Analysis& analysis = facts.analysis;
+  const LoaderStats& loader = analysis.loader;
+  // Many a program fetches its batch in front of the range that it marks as a step.
+  const Analysis::BetweenSteps between = analysis.betweenSteps();
+  const std::int64_t restarts = facts.perStep(loader.stepRestartNs);
+  const std::int64_t cost = facts.costOf(Cause::LoaderWait) + between.loaderWaitNs - restarts;
+  const std::int64_t stepNs = std::max<std::int64_t>(1, analysis.meanStepNs() + between.ns - restarts);
+  if (static_cast<double>(cost) / static_cast<double>(stepNs) < kStall) return;
+  const std::int64_t wait = std::max(cost, facts.perStep(loader.stepWaitNs) - restarts);
+  if (!loader.workersKnown) return addUnknownWorkers(facts, out, cost);
+  const std::uint32_t workers = workersNeeded(facts, stepNs, wait);
+  const auto gain = facts.play(fmt::format("loader.workers={}", workers));
+  const bool computes = preparingComputes(loader, stepNs);
+  // A wait for workers that no further one shortens is the price of handing over, unless the batches cost too much.
+  const bool fewHelp = gain && (workersAreIdle(loader, stepNs) || gain->gainShare() < kLeastGain);
+  if (loader.workers > 0 && fewHelp && !computes) return;
+  Finding finding = waiting(facts, cost);
+  if (gain && gain->gainNs() <= 0) {
+    finding.advice = fmt::format("make preparing a batch cheaper{}; more workers would not help{}", slowStage(loader),
+                                 computes ? ": the host's cores are busy as it is" : "");
+    return out.addBounded(std::move(finding), "loader*0");
+  }
+  finding.advice = adviceOf(loader, workers, computes);
+  out.add(std::move(finding), fmt::format("loader.workers={}", workers));
+}
+
+}  // namespace
+}  // namespace rules::loader_wait
+
+constinit const FindingRule kLoaderWaitRule{
+    .id = FindingId::LoaderWait,
+    .key = "loader-wait",
+    .area = FindingArea::Loader,
+    .kind = FindingKind::Fault,
+    .prices = rules::loader_wait::kPrices,
+    .names = rules::loader_wait::kPrices,
+    .playsWorkers = true,
+    .thresholds = rules::loader_wait::kThresholds,
+    .confidences = rules::loader_wait::kConfidences,
+    .meaning = "Batches are not ready when the program asks for them, and the device waits.",
+    .when =
+        "the ledger's loader wait ≥ {stall} of the step, both with the time between one marked step and the next "
+        "where batches are fetched there (medians, so that an evaluation does not count); with workers also that "
+        "more of them gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the time, or that "
+        "preparing batches computes > {computes} of its time and ≥ {computing} of a step",
+    .fix =
+        "`loader.workers=N`: the smallest N whose step in the replay is within {near} of that with plenty; where "
+        "the number of workers is unknown ([loader](loader.md)), or more would not help, code: `loader*0`, an "
+        "upper bound",
+    .refutedBy = "a run on made-up batches that are already in memory and that takes as long",
+    .detect = rules::loader_wait::detect,
+};
+
+}  // namespace lacuna::analyzer

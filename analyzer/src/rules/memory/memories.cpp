@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/memory/memories.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rules/words.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// The edit that takes most off the peak of a device; null where none does.
+const PeakEdit* bestPeakEdit(const Analysis& analysis, prof::DeviceId device) {
+  const PeakEdit* best = nullptr;
+  for (const PeakEdit& edit : analysis.peakEdits) {
+    const bool counts = edit.device == device || !edit.device || !device;
+    if (counts && (best == nullptr || edit.peakAfterBytes < best->peakAfterBytes)) best = &edit;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<OneMemory> memories(const Analysis& analysis) {
+  std::vector<OneMemory> out;
+  if (!analysis.memory.present) return out;
+  if (analysis.memoryStatsByDevice.empty()) {
+    const bool one = analysis.memoryByDevice.size() == 1;
+    out.push_back({analysis.memory, {}, one ? analysis.memoryByDevice[0].device : prof::DeviceId()});
+  }
+  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
+    const auto device =
+        std::find_if(analysis.devices.begin(), analysis.devices.end(),
+                     [&](const DeviceAccount& account) { return account.id == analysis.memoryByDevice[i].device; });
+    out.push_back({analysis.memoryStatsByDevice[i],
+                   device == analysis.devices.end() ? std::string() : fmt::format(" of {}", device->label),
+                   analysis.memoryByDevice[i].device});
+  }
+  return out;
+}
+
+std::string originOf(const LiveTensor& tensor) {
+  if (!tensor.tensor.empty() && !tensor.op.empty()) return fmt::format("{} from {}", tensor.tensor, tensor.op);
+  if (!tensor.op.empty()) return tensor.op;
+  return tensor.tensor.empty() ? std::string("an unnamed operator") : tensor.tensor;
+}
+
+Evidence momentOf(prof::TimeNs atNs, std::string what, prof::DeviceId device) {
+  return {.startNs = atNs, .endNs = atNs, .what = std::move(what), .device = device};
+}
+
+void predictEdit(const Analysis& analysis, Finding& finding, prof::DeviceId device, std::uint64_t peakBytes) {
+  const PeakEdit* edit = bestPeakEdit(analysis, device);
+  if (edit == nullptr || edit->peakAfterBytes >= peakBytes) {
+    finding.notPredicted = "nothing that is alive at the peak could be freed earlier or computed again";
+    return;
+  }
+  finding.gainBasis = GainBasis::Bytes;
+  finding.predictedGainBytes = peakBytes - edit->peakAfterBytes;
+  const bool again = edit->kind == PeakEditKind::Recompute;
+  finding.advice += fmt::format(
+      "; most helps to {} {}{}", again ? "recompute" : "free earlier what is of", edit->origin,
+      again && edit->costNsPerStep > 0 ? fmt::format(", which takes {} a step", humanTime(edit->costNsPerStep))
+                                       : std::string());
+}
+
+}  // namespace lacuna::analyzer

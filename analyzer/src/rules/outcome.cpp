@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/outcome.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "lacuna/prof/bounds.h"
+#include "rules/title.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// The severity of a finding by the share of a step that it costs or gains.
+constexpr double kHigh = 0.2, kMedium = 0.05;
+
+/// No more than that is gained, for all that is known.
+void limitGain(Finding& finding, std::int64_t mostNs) {
+  finding.gainLowNsPerStep = std::min(finding.gainLowNsPerStep, mostNs);
+  finding.gainHighNsPerStep = std::max(finding.predictedGainNsPerStep, std::min(finding.gainHighNsPerStep, mostNs));
+}
+
+/// A finding never costs less than its fix is predicted to gain: the ledger of the marked step may hold less than a
+/// change takes away, or nothing of it. An opportunity need not cost anything.
+std::int64_t atLeastItsGain(const Finding& finding) {
+  const bool isPriced = finding.kind == FindingKind::Fault || finding.costNsPerStep > 0;
+  return isPriced ? std::max(finding.costNsPerStep, finding.predictedGainNsPerStep) : 0;
+}
+
+/// Factors and switches that only the replay knows are no knobs that a user could turn.
+bool isUsersKnob(std::string_view change) {
+  return change.find('*') == std::string_view::npos && !change.starts_with("sync=") &&
+         !change.starts_with("allocator=") && !change.starts_with("repeats=");
+}
+
+}  // namespace
+
+void Outcome::claim(Claim claim) {
+  assert(!facts_.rule().claims.empty());
+  told_.claims.push_back(std::move(claim));
+}
+
+/// Of its cost, at most: the bands of the causes that it prices.
+std::int64_t Outcome::recordingIn(const Finding& finding) const {
+  const Ledger bands = facts_.analysis.meanStepBands();
+  const auto causes = facts_.rule().prices;
+  std::int64_t ns = causes.empty() ? bands.totalNs() : 0;
+  for (const Cause cause : causes) prof::addTo(ns, bands[cause]);
+  return std::min(ns, std::max<std::int64_t>(0, finding.costNsPerStep));
+}
+
+void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
+  const auto prediction = facts_.play(changes);
+  if (!prediction) {
+    finding.notPredicted = facts_.isReplayed() ? "no change of what was recorded stands for the fix"
+                                               : "the trace holds no device work with its launches to replay";
+    return;
+  }
+  if (!prediction->touched) {
+    finding.notPredicted = "nothing that was recorded would change";
+    return;
+  }
+  finding.gainBasis = GainBasis::Replay;
+  finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
+  finding.baseNsPerStep = prediction->baseNsPerStep;
+  finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
+  finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);
+  limitGain(finding, prediction->takenNsPerStep.value_or(INT64_MAX));
+  if (facts_.rule().leavesWork) {
+    const Analysis& analysis = facts_.analysis;
+    const std::int64_t idleNs = analysis.meanStepLedger().idleNs() + analysis.betweenSteps().ns;
+    finding.predictedGainNsPerStep = std::min(finding.predictedGainNsPerStep, idleNs);
+    limitGain(finding, idleNs);
+  }
+  // The rule may be wrong, and so may the replay.
+  if (finding.predictedGainNsPerStep > 0) finding.confidence *= prediction->confidence;
+}
+
+void Outcome::add(Finding finding, std::string_view change) {
+  if (finding.knob.empty() && isUsersKnob(change)) finding.knob = change;
+  const auto parsed = parseChange(change);
+  add(std::move(finding), parsed ? std::span<const Change>(&*parsed, 1) : std::span<const Change>());
+}
+
+void Outcome::add(Finding finding, std::span<const Change> changes) {
+  predict(finding, changes);
+  finish(std::move(finding));
+}
+
+void Outcome::addBounded(Finding finding, std::string_view change) {
+  const auto parsed = parseChange(change);
+  assert(parsed);
+  predict(finding, parsed ? std::span<const Change>(&*parsed, 1) : std::span<const Change>());
+  if (finding.gainBasis == GainBasis::Replay) {
+    finding.gainBasis = GainBasis::UpperBound;
+    finding.gainLowNsPerStep = 0;
+    // The device waited for it that long in all; without it other waits may go too, which other findings price.
+    if (finding.costNsPerStep > 0) {
+      finding.predictedGainNsPerStep = std::min(finding.predictedGainNsPerStep, finding.costNsPerStep);
+      finding.gainHighNsPerStep = std::min(finding.gainHighNsPerStep, finding.costNsPerStep);
+    }
+    // Anything from nothing to all of it is as likely, so half of it comes true half of the time.
+    finding.confidence /= 2;
+  }
+  finish(std::move(finding));
+}
+
+void Outcome::addAsItIs(Finding finding) {
+  finish(std::move(finding));
+}
+
+void Outcome::addBytes(Finding finding, std::uint64_t bytes) {
+  finding.gainBasis = GainBasis::Bytes;
+  finding.predictedGainBytes = bytes;
+  finish(std::move(finding));
+}
+
+void Outcome::addSeenInPart(Finding finding, std::string_view change) {
+  const auto gain = facts_.play(change);
+  if (!gain || !gain->touched || facts_.isWorthActing(gain->gainNs())) return addBounded(std::move(finding), change);
+  finding.notPredicted = "it hardly holds up the threads that launch, and what others lose by it is not replayed";
+  finish(std::move(finding));
+}
+
+/// A finding that costs and gains next to nothing is none. Where neither is known, it may be anything.
+bool Outcome::isWorthTelling(const Finding& finding) const {
+  const bool isPriced = finding.costNsPerStep > 0 || finding.gainBasis != GainBasis::None;
+  if (!isPriced || finding.gainBasis == GainBasis::Bytes) return true;
+  return facts_.isWorthActing(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
+}
+
+void Outcome::finish(Finding finding) {
+  const Analysis& analysis = facts_.analysis;
+  finding.id = facts_.rule().id;
+  finding.kind = facts_.rule().kind;
+  finding.severity = facts_.rule().severity;
+  // Some rules read a gain off the trace, without a replay.
+  if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0)
+    finding.baseNsPerStep = facts_.unchangedStepNs();
+  finding.wholeStepNs = std::max(analysis.meanStepNs(), finding.baseNsPerStep);
+  finding.accountedNsPerStep = std::min(finding.costNsPerStep, finding.wholeStepNs);
+  finding.costNsPerStep = std::min(atLeastItsGain(finding), finding.wholeStepNs);
+  // The interval is that of the replayed step; no fix wins back more than what is lost.
+  if (finding.costNsPerStep > 0) finding.gainHighNsPerStep = std::min(finding.gainHighNsPerStep, finding.costNsPerStep);
+  finding.recordingNsPerStep = recordingIn(finding);
+  const double weight = facts_.shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
+  if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0)
+    finding.severity = weight >= kHigh ? Severity::High : weight >= kMedium ? Severity::Medium : Severity::Low;
+  if (!isWorthTelling(finding)) return;
+  // A change may gain the time between the marked steps too: a share is never of less than it is taken from.
+  finding.coversGaps = !analysis.steps.all.empty() &&
+                       static_cast<double>(finding.baseNsPerStep) > kGaps * static_cast<double>(analysis.meanStepNs());
+  finding.title = titleOf(finding, !analysis.steps.all.empty());
+  told_.findings.push_back(std::move(finding));
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/rule_runs.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+TEST(UnderUtilisedFinding, IdleTimeThatNobodyExplainsIsAFault) {
+  const Analysis analysis = deviceAlone(150'000);
+  const Finding* finding = find(analysis, FindingId::UnderUtilised);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->kind, FindingKind::Fault);
+  EXPECT_EQ(finding->severity, Severity::High);
+  EXPECT_EQ(finding->title,
+            "the device is busy 15.1 % of the time; most of the rest, 169.15 ms in all, has no cause in the trace");
+  EXPECT_FALSE(finding->evidence.empty());
+  EXPECT_EQ(finding->costNsPerStep, 199 * 850'000);
+  EXPECT_EQ(finding->predictedGainNsPerStep, 0);
+}
+
+TEST(UnderUtilisedFinding, ADeviceThatIsIdleForACauseWithoutARuleIsToldOf) {
+  const Analysis analysis = analysed({.profilerNs = 20'000'000});
+  const Finding* finding = find(analysis, FindingId::UnderUtilised);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->title, testing::EndsWith("a step, is held up by the profiler"));
+  const Ledger step = analysis.meanStepLedger();
+  EXPECT_GE(2 * finding->costNsPerStep, step.totalNs() - step.busyNs());
+  EXPECT_LE(finding->costNsPerStep, step.totalNs() - step.busyNs());
+}
+
+TEST(UnderUtilisedFinding, IdleTimeThatAFindingPricesIsNoFaultOfItsOwn) {
+  for (const RunPlan& plan :
+       {RunPlan{}, RunPlan{.syncEachStep = true}, RunPlan{.batchNs = 20'000'000, .workers = 0},
+        RunPlan{.hostPauseNs = 20'000'000}, RunPlan{.asleepNs = 20'000'000}, RunPlan{.mallocNs = 20'000'000},
+        RunPlan{.operators = 200, .kernelNs = 3'000}, RunPlan{.ranks = 2, .collectiveNs = 20'000'000}})
+    EXPECT_EQ(find(analysed(plan), FindingId::UnderUtilised), nullptr);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/rule_runs.h"
+#include "lacuna/analyzer/tables.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+TEST(ZeroGradFinding, ZerosThatAreWrittenOnceAreNoHabit) {
+  const RunPlan always{.zeroGradNs = 1'000'000};
+  EXPECT_NE(find(analysed(always), FindingId::ZeroGrad), nullptr);
+  // The first step may be the warm-up, or one of two.
+  for (const int steps : {12, 2}) {
+    const RunPlan once{.steps = steps, .zeroGradNs = 1'000'000, .zeroGradSteps = 1};
+    EXPECT_EQ(find(analysed(once), FindingId::ZeroGrad), nullptr) << steps;
+  }
+}
+
+TEST(ZeroGradFinding, ZerosThatAnOperatorWritesForItselfClearNoGradients) {
+  EXPECT_NE(find(analysed({.zeroGradNs = 1'000'000, .zerosIn = ""}), FindingId::ZeroGrad), nullptr);
+  for (const char* op : {"aten::zeros", "torch::autograd::AccumulateGrad"})
+    EXPECT_EQ(find(analysed({.zeroGradNs = 1'000'000, .zerosIn = op}), FindingId::ZeroGrad), nullptr) << op;
+}
+
+TEST(ZeroGradFinding, ZerosOfManyTensorsInOneKernelAreFills) {
+  EXPECT_TRUE(fillsMemory("void at::native::multi_tensor_apply_kernel<TensorListMetadata<1>, ZeroFunctor<float>>"));
+  EXPECT_TRUE(fillsMemory("void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>"));
+  EXPECT_FALSE(fillsMemory("void at::native::multi_tensor_apply_kernel<TensorListMetadata<2>, FusedAdamMathFunctor>"));
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/rule_runs.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+TEST(HostNotRunningFinding, ACallOfTheOperatingSystemIsNoDriverCall) {
+  // Also where the scheduler tells that most of it was sleep.
+  for (const std::int64_t asleepNs : {0, 2'500'000}) {
+    const Analysis analysis = analysed({.asleepNs = asleepNs, .readNs = 3'000'000 - asleepNs});
+    const Ledger step = analysis.meanStepLedger();
+    EXPECT_EQ(step[Cause::DriverCall], 0) << asleepNs;
+    EXPECT_NEAR(static_cast<double>(step[Cause::OffCpu]), 3e6, 0.05 * 3e6) << asleepNs;
+    const auto finding = std::ranges::find(analysis.findings, FindingId::HostNotRunning, &Finding::id);
+    ASSERT_NE(finding, analysis.findings.end()) << asleepNs;
+    EXPECT_THAT(finding->title, testing::EndsWith("a step, most of it in read")) << asleepNs;
+    ASSERT_FALSE(finding->evidence.empty()) << asleepNs;
+    EXPECT_EQ(finding->evidence[0].what, "host thread not running: read") << asleepNs;
+    EXPECT_EQ(std::ranges::find(analysis.findings, FindingId::DriverCalls, &Finding::id), analysis.findings.end())
+        << asleepNs;
+  }
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

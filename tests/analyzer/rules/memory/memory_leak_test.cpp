@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/rule_runs.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+std::vector<FindingId> faultsOfSteps(const RunPlan& plan, std::uint64_t first, std::uint64_t last) {
+  return faults(plan, {.steps = std::pair(first, last), .device = {}, .rank = {}, .progress = {}});
+}
+
+TEST(MemoryLeakFinding, GrowingMemoryIsALeakAndNothingElse) {
+  EXPECT_EQ(faults({.steps = 40, .leakBytes = 16 << 20}), std::vector<FindingId>{FindingId::MemoryLeak});
+}
+
+TEST(MemoryLeakFinding, ALeakIsFoundInTheStepsThatWereAskedFor) {
+  EXPECT_THAT(faultsOfSteps({.steps = 60, .leakBytes = 16 << 20}, 10, 40), testing::Contains(FindingId::MemoryLeak));
+  EXPECT_THAT(faultsOfSteps({.steps = 60}, 10, 40), testing::IsEmpty());
+}
+
+TEST(MemoryLeakFinding, ALeakIsNamedThoughTheProgramFreesAllInTheEnd) {
+  const Analysis analysis = analysed({.steps = 40, .leakBytes = 16 << 20, .givesAllBack = true});
+  const Finding* leak = find(analysis, FindingId::MemoryLeak);
+  ASSERT_NE(leak, nullptr);
+  EXPECT_FALSE(leak->evidence.empty());
+  EXPECT_THAT(leak->advice, testing::HasSubstr("aten::loss"));
+  EXPECT_EQ(analysis.memory.leaked.at(0).bytes, 16U << 20);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/rule_runs.h"
+#include "lacuna/analyzer/report.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+TEST(MemorySpikeFinding, MemoryIsGainedInBytes) {
+  constexpr std::uint64_t kMiB = 1u << 20;
+  const Analysis leaking = analysed({.leakBytes = 2 << 20});
+  const Finding* leak = find(leaking, FindingId::MemoryLeak);
+  ASSERT_NE(leak, nullptr);
+  EXPECT_EQ(leak->gainBasis, GainBasis::Bytes);
+  // The peak is in the last of twelve steps, in front of what that leaves behind.
+  EXPECT_EQ(leak->predictedGainBytes, 11 * 2 * kMiB);
+  EXPECT_EQ(leak->predictedGainNsPerStep, 0);
+  EXPECT_THAT(renderText(leaking, {{"findings"}, 200, false}),
+              testing::HasSubstr("gain  frees 22.0 MiB, confidence 85 %"));
+  EXPECT_THAT(renderJson(leaking), testing::HasSubstr("\"predicted_gain_bytes\": 23068672"));
+  const Analysis spiking = analysed({.memorySpike = true});
+  ASSERT_NE(find(spiking, FindingId::MemorySpike), nullptr);
+  EXPECT_EQ(find(spiking, FindingId::MemorySpike)->predictedGainBytes, 300 * kMiB);
+  // 80 MiB of parameters and 40 of activations are there beside one tensor of 200 in each step.
+  const Analysis large = analysed({.largeBytes = 200 * kMiB});
+  ASSERT_NE(find(large, FindingId::MemorySpike), nullptr);
+  EXPECT_THAT(find(large, FindingId::MemorySpike)->title,
+              testing::StartsWith("one tensor is 62.5 % of the 320.0 MiB peak"));
+  EXPECT_EQ(find(large, FindingId::MemorySpike)->predictedGainBytes, 200 * kMiB);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
