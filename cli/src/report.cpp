@@ -12,6 +12,7 @@
 #include "calibration_option.h"
 #include "command.h"
 #include "commands.h"
+#include "lacuna/analyzer/finding_list.h"
 #include "lacuna/analyzer/utf8.h"
 #include "output.h"
 #include "output_file.h"
@@ -33,6 +34,7 @@ struct ReportOptions {
   std::string calibration;
   int width = 0;
   bool json = false;
+  bool listFindings = false;
 };
 
 prof::Result<std::pair<std::uint64_t, std::uint64_t>> parseSteps(std::string_view text) {
@@ -98,6 +100,11 @@ prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::st
 }
 
 int run(const ReportOptions& options) {
+  if (options.listFindings) {
+    fmt::print("{}", options.json ? analyzer::findingListJson() : analyzer::findingListText());
+    return kOk;
+  }
+  if (options.file.empty()) return printMisuse("name a trace: lacuna report FILE, or --list-findings");
   analyzer::AnalysisOptions wanted;
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
@@ -148,11 +155,9 @@ int run(const ReportOptions& options) {
 void addReport(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<ReportOptions>();
   Command command(app, "report", "Say where a run's time and memory go, and what to change");
-  command
-      .option(
-          "FILE", options->file,
-          "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)")
-      .required();
+  command.option(
+      "FILE", options->file,
+      "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)");
   const std::string sections =
       fmt::format("only these sections, in full: {}", fmt::join(analyzer::reportSections(), ", "));
   const Option section =
@@ -173,6 +178,9 @@ void addReport(CLI::App& app, int& exitCode) {
       .between(40, 200);
   addCalibration(command, options->calibration);
   command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
+      .excludes(section)
+      .excludes(cause);
+  command.flag("--list-findings", options->listFindings, "print every finding that a report can have; needs no trace")
       .excludes(section)
       .excludes(cause);
   command.example("lacuna report run.lcn --section findings,memory");
