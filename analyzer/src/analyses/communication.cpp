@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "analyses/interval_set.h"
 #include "analyses/recording_bands.h"
 #include "lacuna/analyzer/collectives.h"
 #include "lacuna/analyzer/tables.h"
@@ -15,35 +16,19 @@ namespace {
 
 using prof::TimeNs;
 
-using Interval = prof::TimeWindow;
-
 prof::DeviceId deviceOf(const Timeline& timeline, prof::QueueId queue) {
   const auto found = timeline.topology.deviceOfQueue.find(queue);
   return found == timeline.topology.deviceOfQueue.end() ? prof::DeviceId() : found->second;
 }
 
-/// Per device, when it computes: disjoint, in order.
-std::unordered_map<prof::DeviceId, std::vector<Interval>> computing(const Timeline& timeline) {
-  std::unordered_map<prof::DeviceId, std::vector<Interval>> out;
+/// Per device, when it computes.
+std::unordered_map<prof::DeviceId, IntervalSet> computing(const Timeline& timeline) {
+  std::unordered_map<prof::DeviceId, IntervalSet> out;
   for (const DeviceSpan& span : timeline.device) {
-    if (span.work != Work::Compute) continue;
-    auto& intervals = out[deviceOf(timeline, span.queue)];
-    if (!intervals.empty() && span.startNs <= intervals.back().endNs) {
-      intervals.back().endNs = std::max(intervals.back().endNs, span.endNs);
-    } else {
-      intervals.push_back({span.startNs, span.endNs});
-    }
+    if (span.work == Work::Compute) out[deviceOf(timeline, span.queue)].add({span.startNs, span.endNs});
   }
+  for (auto& [device, intervals] : out) intervals.join();
   return out;
-}
-
-std::int64_t covered(const std::vector<Interval>& intervals, TimeNs from, TimeNs to) {
-  auto it =
-      std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
-  std::int64_t sum = 0;
-  for (; it != intervals.end() && it->startNs < to; ++it)
-    prof::addTo(sum, std::min(to, it->endNs) - std::max(from, it->startNs));
-  return sum;
 }
 
 /// The window's collectives by where and when they begin.
@@ -84,7 +69,7 @@ CommunicationStats communicationStats(const Store& store, const Timeline& timeli
     if (span.work != Work::Communication || span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const std::int64_t dur = span.endNs - span.startNs;
     const auto found = busy.find(deviceOf(timeline, span.queue));
-    const std::int64_t hidden = found == busy.end() ? 0 : covered(found->second, span.startNs, span.endNs);
+    const std::int64_t hidden = found == busy.end() ? 0 : found->second.coveredNs({span.startNs, span.endNs});
     const Collective* one = listed.find(span);
     const Communicator* among = one == nullptr ? nullptr : &listed.list.communicatorOf(*one);
     CollectiveRow& row = rows[{span.name, among == nullptr ? std::string_view() : among->name}];

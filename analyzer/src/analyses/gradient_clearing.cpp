@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "lacuna/analyzer/text_match.h"
+#include "analyses/name_guesses.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -16,10 +16,8 @@ namespace {
 enum class Clears : std::uint8_t { Never, Outermost, Always };
 
 Clears clears(std::string_view name) {
-  if (containsAnyCase(name, "zero_grad")) return Clears::Always;
-  // The runtime's zero_ is a fill_; PyTorch's fill_ by itself writes any number.
-  const bool fills = name == "aten::zero_" || name == "aten::_foreach_zero_" || name == "zero_" || name == "fill_";
-  return fills ? Clears::Outermost : Clears::Never;
+  if (clearsGradients(name)) return Clears::Always;
+  return writesZeros(name) ? Clears::Outermost : Clears::Never;
 }
 
 }  // namespace

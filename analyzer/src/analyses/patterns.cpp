@@ -9,7 +9,9 @@
 #include <unordered_set>
 
 #include "analyses/gradient_clearing.h"
+#include "analyses/interval_set.h"
 #include "analyses/launch_index.h"
+#include "analyses/name_guesses.h"
 #include "analyses/repeats.h"
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/tables.h"
@@ -25,34 +27,20 @@ using prof::ThreadId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
-/// When ranges of some names lie on a thread: disjoint, in order.
+/// Times of ranges, by thread.
 class Cover {
  public:
-  void add(const HostSpan& span) { byThread_[span.thread].emplace_back(span.startNs, span.endNs); }
+  void add(const HostSpan& span) { byThread_[span.thread].add({span.startNs, span.endNs}); }
   void finish() {
-    for (auto& [thread, spans] : byThread_) {
-      std::sort(spans.begin(), spans.end());
-      std::size_t kept = 0;
-      for (const auto& span : spans) {
-        if (kept > 0 && span.first <= spans[kept - 1].second) {
-          spans[kept - 1].second = std::max(spans[kept - 1].second, span.second);
-        } else {
-          spans[kept++] = span;
-        }
-      }
-      spans.resize(kept);
-    }
+    for (auto& [thread, spans] : byThread_) spans.join();
   }
   [[nodiscard]] bool holds(const HostSpan& launch) const {
     const auto found = byThread_.find(launch.thread);
-    if (found == byThread_.end()) return false;
-    const auto it = std::partition_point(found->second.begin(), found->second.end(),
-                                         [&](const auto& span) { return span.second < launch.startNs; });
-    return it != found->second.end() && it->first <= launch.startNs;
+    return found != byThread_.end() && found->second.touches(launch.startNs);
   }
 
  private:
-  std::unordered_map<ThreadId, std::vector<std::pair<TimeNs, TimeNs>>> byThread_;
+  std::unordered_map<ThreadId, IntervalSet> byThread_;
 };
 
 struct Phases {
@@ -68,8 +56,7 @@ Phases phasesOf(const Store& store, const Timeline& timeline) {
     const auto [optimizer, isNew] = optimizes.try_emplace(span.name, false);
     if (isNew) {
       const std::string_view name = store.text(span.name);
-      optimizer->second = !containsAnyCase(name, "zero_grad") &&
-                          (containsAnyCase(name, "optimizer") || name == "sgd" || name == "adam");
+      optimizer->second = belongsToOptimizer(name) || isOptimizerOperator(name);
     }
     if (optimizer->second) phases.optimizer.add(span);
   }
@@ -164,14 +151,6 @@ std::string_view firstType(const Args& args, prof::ArgSetId set, std::string_vie
   return types.substr(0, types.find(','));
 }
 
-bool takesBias(std::string_view name) {
-  if (name.starts_with("aten::")) name.remove_prefix(6);
-  return name == "linear" || name == "conv1d" || name == "conv2d" || name == "conv3d" || name == "convolution";
-}
-bool isBatchNorm(std::string_view name) {
-  return containsAnyCase(name, "batch_norm") && !containsAnyCase(name, "backward");
-}
-
 }  // namespace
 
 PatternStats launchPatterns(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
@@ -264,10 +243,7 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
           const auto [kind, isNew] = kinds.try_emplace(name[i], 0);
           if (isNew) {
             const std::string_view op = store.text(name[i]);
-            kind->second = takesBias(op)                                                   ? 1
-                           : isBatchNorm(op)                                               ? 2
-                           : op == "aten::to" || op == "convert" || op == "aten::_to_copy" ? 3
-                                                                                           : 0;
+            kind->second = takesBias(op) ? 1 : isBatchNormOperator(op) ? 2 : convertsType(op) ? 3 : 0;
           }
           if (kind->second == 2 && last.name && kinds[last.name] == 1 && hasThirdInput(store.text(last.shapes))) {
             ++stats.biasedNorms;

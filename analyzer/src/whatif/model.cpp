@@ -10,7 +10,9 @@
 
 #include "analyses/chunks.h"
 #include "analyses/gradient_clearing.h"
+#include "analyses/interval_set.h"
 #include "analyses/launch_index.h"
+#include "analyses/name_guesses.h"
 #include "analyses/repeats.h"
 #include "lacuna/analyzer/text_match.h"
 #include "lacuna/prof/bounds.h"
@@ -23,11 +25,27 @@ using prof::StringId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
-/// Steps are left out until the timeline to replay has at most this many rows.
+/// Steps are left out until the timeline to replay has at most this many rows, which keeps a prediction quick.
 constexpr std::uint64_t kMaxRows = 1'000'000;
+/// A trace without steps is replayed whole or not at all; it may have so many times kMaxRows.
+constexpr std::uint64_t kMostWithoutSteps = 4;
+/// Work that starts within this of the end of another queue's work waited for that: devices take some microseconds.
 constexpr TimeNs kWokenWithinNs = 10'000;
-/// Of the time, what a thread waits for a core where nothing else wants one, as it is woken.
+/// The share of its time that a thread waits for a core as it is woken, where nothing else wants one.
 constexpr double kWakingUp = 0.01;
+/// Larger shares are no measurement: a thread that gets a tenth of what it wants makes no steps to speak of.
+constexpr double kMostLost = 0.9;
+/// The usual gap between queued kernels is no longer than this, a convention: longer ones waited for something.
+constexpr std::int64_t kMostUsualGapNs = 2'000;
+/// A launch waited for room in its queue if it took this long, and so many times the usual call: calls that are merely
+/// slow stay below both.
+constexpr std::int64_t kStuckCallNs = 50'000, kStuckCalls = 20;
+/// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready;
+/// handing over a batch that is ready takes less.
+constexpr std::int64_t kLateParts = 20;
+/// Spans that reach into the window are looked for in front of it and behind: a quarter of its length, and 1 ms for
+/// short windows.
+constexpr TimeNs kMarginParts = 4, kMarginNs = 1'000'000;
 
 struct Chosen {
   TimeWindow window;
@@ -60,42 +78,9 @@ Chosen chooseReplayed(const Analysis& analysis) {
   return chosen;
 }
 
-using Interval = prof::TimeWindow;
-
-bool covers(const std::vector<Interval>& intervals, TimeNs t) {
-  const auto it =
-      std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= t; });
-  return it != intervals.end() && it->startNs <= t;
-}
-
-std::int64_t overlap(const std::vector<Interval>& intervals, TimeNs from, TimeNs to) {
-  auto it =
-      std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.endNs <= from; });
-  std::int64_t sum = 0;
-  for (; it != intervals.end() && it->startNs < to; ++it)
-    prof::addTo(sum, std::min(to, it->endNs) - std::max(from, it->startNs));
-  return sum;
-}
-
-void joinOverlaps(std::vector<Interval>& intervals) {
-  std::sort(intervals.begin(), intervals.end(),
-            [](const Interval& a, const Interval& b) { return a.startNs < b.startNs; });
-  std::size_t kept = 0;
-  for (const Interval& next : intervals) {
-    if (kept > 0 && next.startNs <= intervals[kept - 1].endNs) {
-      intervals[kept - 1].endNs = std::max(intervals[kept - 1].endNs, next.endNs);
-    } else {
-      intervals[kept++] = next;
-    }
-  }
-  intervals.resize(kept);
-}
-
 std::optional<Detour> detourOf(std::string_view range) {
-  if (containsAnyCase(range, "broadcast_coalesced") || containsAnyCase(range, "BroadcastBackward") ||
-      containsAnyCase(range, "reduce_add_coalesced"))
-    return Detour::Replicates;
-  if (containsAnyCase(range, "gloo") || range.find("mpi:") != std::string_view::npos) return Detour::ThroughHost;
+  if (replicatesModel(range)) return Detour::Replicates;
+  if (communicatesThroughHost(range)) return Detour::ThroughHost;
   return std::nullopt;
 }
 
@@ -171,7 +156,7 @@ class Builder {
   void linkNodes(Simulator::Model& model);
   [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const;
   void fillItems(Simulator::Model& model);
-  void fillGap(Simulator::Model& model, HostItem& item, Interval gap) const;
+  void fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap) const;
   void collectMarked();
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
@@ -190,11 +175,11 @@ class Builder {
   std::vector<Launched> work_;
   std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
-  std::vector<Interval> optimizer_, zeroGrad_, accumulation_, driver_;
-  std::vector<Interval> driverOrAsleep_;
-  std::vector<Interval> marked_;  ///< the steps, where ranges mark them
-  std::map<StringId, std::vector<Interval>> driverCalls_;
-  std::array<std::vector<Interval>, kDetourCount> detours_;
+  IntervalSet optimizer_, zeroGrad_, accumulation_, driver_;
+  IntervalSet driverOrAsleep_;
+  IntervalSet marked_;  ///< the steps, where ranges mark them
+  std::map<StringId, IntervalSet> driverCalls_;
+  std::array<IntervalSet, kDetourCount> detours_;
 };
 
 /// Work launched within the window, by launch; one launch of several pieces (a graph) gives several nodes.
@@ -235,62 +220,63 @@ void Builder::collectNodes(Simulator::Model& model) {
 void Builder::collectPhases() {
   enum class Phase : std::uint8_t { None, Optimizer, Accumulation, Backward, Addition };
   const auto phaseOf = [](std::string_view name) {
-    if (containsAnyCase(name, "zero_grad")) return Phase::None;
-    if (containsAnyCase(name, "optimizer")) return Phase::Optimizer;
-    if (containsAnyCase(name, "accumulategrad")) return Phase::Accumulation;
+    if (clearsGradients(name)) return Phase::None;
+    if (belongsToOptimizer(name)) return Phase::Optimizer;
+    if (accumulatesGradient(name)) return Phase::Accumulation;
     if (name == "backward") return Phase::Backward;
     return name == "add_" ? Phase::Addition : Phase::None;
   };
   for (const HostSpan* span : gradientClearing(*analysis_.store, timeline_))
-    zeroGrad_.push_back({span->startNs, span->endNs});
+    zeroGrad_.add({span->startNs, span->endNs});
   std::unordered_map<prof::StringId, Phase> phases;
-  std::vector<Interval> backward, additions;
+  IntervalSet backward;
+  std::vector<TimeWindow> additions;
   for (const HostSpan& span : timeline_.host) {
     const bool counts = launches_.isLaunching(span.thread) && launches_.processOf(span.thread) == process_;
     if (span.activity == Activity::Driver && launches_.isLaunching(span.thread)) {
-      driver_.push_back({span.startNs, span.endNs});
-      driverCalls_[span.name].push_back({span.startNs, span.endNs});
+      driver_.add({span.startNs, span.endNs});
+      driverCalls_[span.name].add({span.startNs, span.endNs});
     }
     if (counts && (span.activity == Activity::Driver || span.activity == Activity::OffCpu))
-      driverOrAsleep_.push_back({span.startNs, span.endNs});
+      driverOrAsleep_.add({span.startNs, span.endNs});
     if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
     const auto [phase, isNew] = phases.try_emplace(span.name, Phase::None);
     if (isNew) phase->second = phaseOf(analysis_.store->text(span.name));
-    const Interval interval{span.startNs, span.endNs};
+    const TimeWindow interval{span.startNs, span.endNs};
     switch (phase->second) {
       case Phase::None:
         break;
       case Phase::Optimizer:
-        optimizer_.push_back(interval);
+        optimizer_.add(interval);
         break;
       case Phase::Accumulation:
-        accumulation_.push_back(interval);
+        accumulation_.add(interval);
         break;
       case Phase::Backward:
-        backward.push_back(interval);
+        backward.add(interval);
         break;
       case Phase::Addition:
         additions.push_back(interval);
         break;
     }
   }
-  joinOverlaps(backward);
+  backward.join();
   // In place, and in the backward pass: the runtime's way to accumulate.
-  for (const Interval& addition : additions) {
-    if (covers(backward, addition.startNs)) accumulation_.push_back(addition);
+  for (const TimeWindow& addition : additions) {
+    if (backward.covers(addition.startNs)) accumulation_.add(addition);
   }
-  joinOverlaps(accumulation_);
-  joinOverlaps(optimizer_);
-  joinOverlaps(zeroGrad_);
-  joinOverlaps(driver_);
-  joinOverlaps(driverOrAsleep_);
-  for (auto& [name, spans] : driverCalls_) joinOverlaps(spans);
+  accumulation_.join();
+  optimizer_.join();
+  zeroGrad_.join();
+  driver_.join();
+  driverOrAsleep_.join();
+  for (auto& [name, spans] : driverCalls_) spans.join();
 }
 
 void Builder::collectMarked() {
   if (analysis_.steps.source != StepSource::Marker) return;
-  for (const Step& step : analysis_.steps.all) marked_.push_back({step.startNs, step.endNs});
-  joinOverlaps(marked_);
+  for (const Step& step : analysis_.steps.all) marked_.add({step.startNs, step.endNs});
+  marked_.join();
 }
 
 void Builder::collectDetours() {
@@ -301,13 +287,14 @@ void Builder::collectDetours() {
     if (!launches_.isLaunching(span.thread)) continue;
     const auto [kind, isNew] = kinds.try_emplace(span.name);
     if (isNew) kind->second = detourOf(store.text(span.name));
-    if (kind->second) detours_[static_cast<std::size_t>(*kind->second)].push_back({span.startNs, span.endNs});
+    if (kind->second) detours_[static_cast<std::size_t>(*kind->second)].add({span.startNs, span.endNs});
   }
   if (analysis_.operatorPatterns.roundTrips > 0) {
-    auto& conversions = detours_[static_cast<std::size_t>(Detour::ConvertsBack)];
+    std::vector<TimeWindow> conversions;
     if (!operatorPatterns(store, window_, analysis_.scope, &conversions)) conversions.clear();
+    for (const TimeWindow& one : conversions) detours_[static_cast<std::size_t>(Detour::ConvertsBack)].add(one);
   }
-  for (auto& spans : detours_) joinOverlaps(spans);
+  for (auto& spans : detours_) spans.join();
 }
 
 /// Of each run of rounds, the kernels of the first round would do the work of all.
@@ -430,7 +417,7 @@ void Builder::linkNodes(Simulator::Model& model) {
     const TimeNs launched = blocks(work_[i]) ? work_[i].launch->startNs : work_[i].launch->endNs;
     const std::int64_t most = work_[i].span->startNs - launched;
     if (!boundByLaunch[i]) node.launchDelayNs = std::min(usualDelay, most);
-    if (boundByLaunch[i] || node.after != kNowhere) node.queueGapNs = std::min<std::int64_t>(usualGap, 2'000);
+    if (boundByLaunch[i] || node.after != kNowhere) node.queueGapNs = std::min(usualGap, kMostUsualGapNs);
   }
 }
 
@@ -471,14 +458,14 @@ void Builder::fillItems(Simulator::Model& model) {
       name->second = analysis_.store->text(item.call);
     fillGap(model, item, {now, start});
     for (std::size_t detour = 0; detour < kDetourCount; ++detour) {
-      if (covers(detours_[detour], from.span->startNs)) item.detours |= static_cast<std::uint8_t>(1u << detour);
+      if (detours_[detour].covers(from.span->startNs)) item.detours |= static_cast<std::uint8_t>(1u << detour);
     }
-    item.inOptimizer = covers(optimizer_, from.span->startNs);
-    item.inZeroGrad = covers(zeroGrad_, from.span->startNs);
-    item.accumulates = item.kind == HostItemKind::Launch && covers(accumulation_, from.span->startNs);
+    item.inOptimizer = optimizer_.covers(from.span->startNs);
+    item.inZeroGrad = zeroGrad_.covers(from.span->startNs);
+    item.accumulates = item.kind == HostItemKind::Launch && accumulation_.covers(from.span->startNs);
     item.durNs = end - start;
     if (item.kind == HostItemKind::Launch) {
-      if (item.durNs > std::max<std::int64_t>(50'000, 20 * usualCall) && !blocks(work_[from.node])) {
+      if (item.durNs > std::max(kStuckCallNs, kStuckCalls * usualCall) && !blocks(work_[from.node])) {
         item.room = lastEnd(model, start, end, launched);
         if (item.room != kNowhere) item.durNs = end - model.nodes[item.room].measuredEndNs;
       }
@@ -492,7 +479,7 @@ void Builder::fillItems(Simulator::Model& model) {
     }
     if (item.kind == HostItemKind::LoaderWait) {
       const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
-      item.periodNs = item.durNs > interval / 20 ? interval : 0;
+      item.periodNs = item.durNs > interval / kLateParts ? interval : 0;
       lastReady = end;
     }
     now = end;
@@ -508,14 +495,14 @@ void Builder::fillItems(Simulator::Model& model) {
 }
 
 /// What the host did in the gap before an item, as far as a change may take it away.
-void Builder::fillGap(Simulator::Model& model, HostItem& item, Interval gap) const {
-  item.driverNs = overlap(driver_, gap.startNs, gap.endNs);
-  item.offCpuNs = std::max<std::int64_t>(0, overlap(driverOrAsleep_, gap.startNs, gap.endNs) - item.driverNs);
-  for (std::size_t i = 0; i < kDetourCount; ++i) item.detourNs[i] = overlap(detours_[i], gap.startNs, gap.endNs);
-  if (!marked_.empty()) item.betweenNs = item.gapNs - overlap(marked_, gap.startNs, gap.endNs);
+void Builder::fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap) const {
+  item.driverNs = driver_.coveredNs(gap);
+  item.offCpuNs = std::max<std::int64_t>(0, driverOrAsleep_.coveredNs(gap) - item.driverNs);
+  for (std::size_t i = 0; i < kDetourCount; ++i) item.detourNs[i] = detours_[i].coveredNs(gap);
+  if (!marked_.empty()) item.betweenNs = item.gapNs - marked_.coveredNs(gap);
   if (item.driverNs == 0) return;
   for (const auto& [name, spans] : driverCalls_) {
-    const std::int64_t ns = overlap(spans, gap.startNs, gap.endNs);
+    const std::int64_t ns = spans.coveredNs(gap);
     if (ns == 0) continue;
     model.driverParts.push_back({.item = model.items.size(), .call = name, .ns = ns});
     if (const auto [call, isNew] = model.callNames.try_emplace(name); isNew) call->second = analysis_.store->text(name);
@@ -571,7 +558,7 @@ double lostToOthers(const CoreContention& contention) {
                            static_cast<double>(contention.window.endNs - contention.window.startNs);
   const double share = contention.lostShare();
   const bool others = share >= kNoContention && static_cast<double>(contention.lostNs) >= kWakingUp * threadsNs;
-  return others ? std::min(0.9, share) : 0;
+  return others ? std::min(kMostLost, share) : 0;
 }
 
 }  // namespace
@@ -579,8 +566,8 @@ double lostToOthers(const CoreContention& contention) {
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   const Chosen chosen = chooseReplayed(analysis);
   const auto [start, end] = chosen.window;
-  const TimeNs margin = (end - start) / 4 + 1'000'000;
-  if (timelineRows(*analysis.store) > 4 * kMaxRows && analysis.steps.all.empty()) return nullptr;
+  const TimeNs margin = (end - start) / kMarginParts + kMarginNs;
+  if (timelineRows(*analysis.store) > kMostWithoutSteps * kMaxRows && analysis.steps.all.empty()) return nullptr;
   const auto timeline = loadTimeline(*analysis.store, {start - margin, end + margin});
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();

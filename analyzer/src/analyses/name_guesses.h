@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+/// Guesses from names, besides those of lacuna/analyzer/tables.h that are defined here too. docs/analyses/names.md.
+namespace lacuna::analyzer {
+
+/// Kernels.
+bool isBiasKernel(std::string_view name);
+/// Sums over a dimension.
+bool isReductionKernel(std::string_view name);
+bool isBatchNormKernel(std::string_view name);
+/// Part of the backward pass.
+bool isBackwardKernel(std::string_view name);
+
+/// Operators.
+bool takesBias(std::string_view op);
+bool isBatchNormOperator(std::string_view op);
+bool convertsType(std::string_view op);
+/// Fills in place. The runtime's zero_ is a fill_; PyTorch's fill_ by itself writes any number.
+bool writesZeros(std::string_view op);
+
+/// Ranges of the host.
+bool clearsGradients(std::string_view range);
+bool belongsToOptimizer(std::string_view range);
+/// The runtime's names of an optimizer's own operators.
+bool isOptimizerOperator(std::string_view range);
+bool accumulatesGradient(std::string_view range);
+/// Copies the model to several devices, or gathers what they computed.
+bool replicatesModel(std::string_view range);
+/// A collective of a library that works in the host's memory.
+bool communicatesThroughHost(std::string_view range);
+
+}  // namespace lacuna::analyzer
