@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibration_option.h"
 
+#include <fmt/format.h>
+
 namespace lacuna::cli {
 
 void addCalibration(Command& command, std::string& path) {
   command
       .option("--calibration", path,
-              "what kernels gain from amp, autotune, fuse and loader.pin, as `lacuna calibrate` measured it (default: "
-              "LACUNA_CALIBRATION, else built in)")
+              fmt::format("gains of kernels from {}, as `lacuna calibrate` measured them (default: LACUNA_CALIBRATION, "
+                          "else built in)",
+                          fmt::join(analyzer::Calibration::knobs(), ", ")))
       .typeName("FILE")
       .notEmpty();
 }

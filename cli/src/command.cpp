@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "output.h"
 #include "sandbox_option.h"
 
 namespace lacuna::cli {
@@ -19,19 +20,6 @@ namespace {
 
 constexpr std::size_t kHelpColumns = 110;
 constexpr std::size_t kOptionColumns = 28;
-
-/// In lines of so many columns, as far as there are blanks to break at.
-std::string wrapped(const std::string& text, std::size_t columns) {
-  std::string lines;
-  std::size_t begin = 0;
-  while (text.size() - begin > columns) {
-    const std::size_t blank = text.rfind(' ', begin + columns);
-    if (blank == std::string::npos || blank <= begin) break;
-    lines += text.substr(begin, blank - begin) + '\n';
-    begin = blank + 1;
-  }
-  return lines + text.substr(begin);
-}
 
 class HelpLayout : public CLI::Formatter {
  public:
@@ -101,6 +89,11 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+Option& Option::needs(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
 Option& Option::hidden() {
   option_->group("");
   return *this;
@@ -145,6 +138,10 @@ void Command::usage(const std::string& words) {
 
 void Command::footer(const std::string& text) {
   app_->footer(text);
+}
+
+void Command::footnote(const std::string& text) {
+  app_->footer(text + "\n\n" + app_->get_footer());
 }
 
 void Command::example(const std::string& line) {

@@ -30,6 +30,8 @@ class Option {
   /// How many words it takes; `most` below 0 is any number.
   Option& words(int least, int most);
   Option& excludes(const Option& other);
+  /// Is wrong without the other.
+  Option& needs(const Option& other);
   /// Left out of --help.
   Option& hidden();
   /// --help says what the value is when none is given.
@@ -56,6 +58,8 @@ class Command {
   void usage(const std::string& words);
   /// The text below the options in --help, in the place of the exit codes that every command has.
   void footer(const std::string& text);
+  /// Lines between the options and that.
+  void footnote(const std::string& text);
   /// A line below that, which shows how the command is called.
   void example(const std::string& line);
   /// From the first word on that is no option of this command, all words are remaining().

@@ -99,6 +99,17 @@ std::string humanDuration(std::int64_t ns) {
   return scaled(static_cast<double>(ns), kUnits, std::size(kUnits));
 }
 
+std::string wrapped(std::string_view text, std::size_t columns) {
+  std::string lines;
+  while (text.size() > columns) {
+    const std::size_t blank = text.rfind(' ', columns);
+    if (blank == std::string_view::npos || blank == 0) break;
+    lines.append(text.substr(0, blank)) += '\n';
+    text.remove_prefix(blank + 1);
+  }
+  return lines.append(text);
+}
+
 void printWritten(const std::string& path) {
   if (prof::isOpenFile(path)) return;
   std::error_code none;

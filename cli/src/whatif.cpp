@@ -8,9 +8,12 @@
 #include <memory>
 
 #include "calibration_option.h"
+#include "change_list.h"
 #include "command.h"
 #include "commands.h"
+#include "explain.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/changes.h"
 #include "lacuna/analyzer/utf8.h"
 #include "output.h"
 #include "progress_line.h"
@@ -24,6 +27,9 @@ struct WhatIfOptions {
   std::vector<std::string> changes;
   std::string calibration;
   bool json = false;
+  bool list = false;
+  bool markdown = false;
+  bool explain = false;
 };
 
 /// `per`: " a step", or " in all" where there are none.
@@ -44,15 +50,16 @@ void printText(const analyzer::Prediction& prediction, std::string_view per) {
     fmt::print("{}note       {}{}\n", s.dim, analyzer::oneLine(note), s.reset);
 }
 
-void printJson(const analyzer::Prediction& prediction, bool steps) {
+void printJson(const analyzer::Prediction& prediction, bool steps, bool explain) {
   std::string notes;
   for (const std::string& note : prediction.notes) notes += (notes.empty() ? "" : ", ") + jsonString(note);
   fmt::print(
       "{{\"schema\": \"lacuna.whatif/1\", \"per\": \"{}\", \"measured_ns_per_step\": {}, \"base_ns_per_step\": {}, "
       "\"predicted_ns_per_step\": {}, \"low_ns_per_step\": {}, \"high_ns_per_step\": {}, \"confidence\": {:.3f}, "
-      "\"notes\": [{}]}}\n",
+      "\"notes\": [{}]{}}}\n",
       steps ? "step" : "run", prediction.measuredNsPerStep, prediction.baseNsPerStep, prediction.predictedNsPerStep,
-      prediction.lowNsPerStep, prediction.highNsPerStep, prediction.confidence, notes);
+      prediction.lowNsPerStep, prediction.highNsPerStep, prediction.confidence, notes,
+      explain ? ", \"explain\": " + explainedJson(prediction) : std::string());
 }
 
 /// Steps are replayed as far as there is time for; without any it is all of the trace or nothing.
@@ -77,6 +84,12 @@ std::string nothingToReplay(std::string_view file, bool devices, bool steps) {
 }
 
 int run(const WhatIfOptions& options) {
+  if (options.list) {
+    fmt::print("{}", options.json ? changeListJson() : options.markdown ? analyzer::changesTable() : changeListText());
+    return kOk;
+  }
+  if (options.file.empty() || options.changes.empty())
+    return printMisuse("name a trace and a change: lacuna whatif FILE loader.workers=4, or --list");
   std::vector<analyzer::Change> changes;
   for (const std::string& text : options.changes) {
     auto change = analyzer::parseChange(text);
@@ -101,7 +114,12 @@ int run(const WhatIfOptions& options) {
   const bool steps = !analysis->steps.all.empty();
   if (!steps) prediction.notes.push_back(withoutSteps(options.file));
   printWarnings(**store);
-  options.json ? printJson(prediction, steps) : printText(prediction, steps ? " a step" : " in all");
+  if (options.json) {
+    printJson(prediction, steps, options.explain);
+    return kOk;
+  }
+  printText(prediction, steps ? " a step" : " in all");
+  if (options.explain) fmt::print("{}", explainedText(prediction));
   return kOk;
 }
 
@@ -110,14 +128,19 @@ int run(const WhatIfOptions& options) {
 void addWhatif(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<WhatIfOptions>();
   Command command(app, "whatif", "Predict the step time with a change, by replaying the run");
-  command.option("FILE", options->file, "a trace").required();
-  command
-      .option("CHANGE", options->changes,
-              "loader.workers=4, static_graph=on, kernel:gelu*0.5 (half the time), host*0.8, …; several are played "
-              "together (docs/analyses/whatif.md has all)")
-      .required();
+  command.option("FILE", options->file, "a trace");
+  command.option("CHANGE", options->changes,
+                 "loader.workers=4, static_graph=on, kernel:gelu*0.5 (half the time), host*0.8, …; several are played "
+                 "together (listed below, and in docs/analyses/whatif.md)");
   addCalibration(command, options->calibration);
-  command.flag("--json", options->json, "print the prediction as JSON (docs/analyses/whatif.md)");
+  command.flag("--explain", options->explain, "print each limit that the prediction passed, and which one decided it");
+  const Option list = command.flag("--list", options->list, "print the changes that there are; needs no trace");
+  const Option json =
+      command.flag("--json", options->json, "print the prediction or the list as JSON (docs/analyses/whatif.md)");
+  command.flag("--markdown", options->markdown, "print the list as the table of docs/analyses/whatif.md")
+      .needs(list)
+      .excludes(json);
+  command.footnote(changeListText());
   command.example("lacuna whatif run.lcn loader.workers=8 'kernel:gelu*0.5'");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

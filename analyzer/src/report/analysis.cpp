@@ -26,6 +26,7 @@
 #include "report/host_before_steps.h"
 #include "report/without_devices.h"
 #include "store/watched_store.h"
+#include "whatif/changes/registry.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -727,7 +728,7 @@ std::int64_t Analysis::meanStepNs() const {
 double Analysis::samplesPerSecond() const {
   double batch = 0;
   for (const auto& [key, value] : knobs) {
-    if (key == "batch") std::from_chars(value.data(), value.data() + value.size(), batch);
+    if (key == changes::batch.info.name) std::from_chars(value.data(), value.data() + value.size(), batch);
   }
   const double stepNs = static_cast<double>(meanStepNs() + betweenSteps().ns);
   return steps.all.empty() || batch <= 0 || stepNs <= 0 ? 0

@@ -6,15 +6,16 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
 #include "lacuna/analyzer/utf8.h"
+#include "whatif/changes/registry.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -25,40 +26,18 @@ constexpr std::string_view kSchema = "lacuna.calibration/1";
 constexpr std::string_view kSchemaName = "lacuna.calibration/";
 /// No knob makes work so much longer; a file that says so is of another unit.
 constexpr double kMostLeft = 100;
+/// Nanoseconds that 64 bits hold, with room for rounding.
+constexpr double kMostNs = 9e18;
 
-/// The knobs, and what each may be about: by the words of a file.
-struct Word {
-  std::string_view knob, kernels;
-  std::array<std::optional<KernelKind>, 4> kinds;
-};
-constexpr Word kWords[] = {
-    {"amp", "matrix", {KernelKind::Product, KernelKind::Convolution}},
-    {"amp", "product", {KernelKind::Product}},
-    {"amp", "convolution", {KernelKind::Convolution}},
-    {"amp", "other", {KernelKind::Pointwise, KernelKind::Other}},
-    {"autotune", "matrix", {KernelKind::Product, KernelKind::Convolution}},
-    {"autotune", "product", {KernelKind::Product}},
-    {"autotune", "convolution", {KernelKind::Convolution}},
-    {"fuse", "pointwise", {KernelKind::Pointwise}},
-    {"loader.pin", "copy", {KernelKind::Copy}},
-};
-
-std::vector<KernelKind> kindsOf(const Word& word) {
-  std::vector<KernelKind> kinds;
-  for (const auto kind : word.kinds) {
-    if (kind) kinds.push_back(*kind);
-  }
-  return kinds;
+std::span<const CalibratedFactor> factorsOf(std::string_view knob) {
+  const ChangeType* type = findChangeType(knob);
+  return type == nullptr ? std::span<const CalibratedFactor>() : type->factors;
 }
 
-std::string knownWords(std::string_view knob) {
-  std::string list;
-  for (const Word& word : kWords) {
-    const std::string_view one = knob.empty() ? word.knob : word.kernels;
-    if ((knob.empty() || word.knob == knob) && !contains(list, one))
-      list += fmt::format("{}{}", list.empty() ? "" : ", ", one);
-  }
-  return list;
+std::string kernelsOf(std::string_view knob) {
+  std::vector<std::string_view> words;
+  for (const CalibratedFactor& factor : factorsOf(knob)) words.push_back(factor.kernels);
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::optional<std::string_view> textOf(const JsonValue& object, std::string_view key) {
@@ -76,13 +55,14 @@ std::optional<double> numberOf(const JsonValue& object, std::string_view key) {
 prof::Result<Calibration::Row> rowOf(const JsonValue& json) {
   const auto knob = textOf(json, "knob");
   if (!knob || !Calibration::isFor(*knob))
-    return prof::Error{fmt::format("its \"knob\" is none of these: {}", knownWords({}))};
+    return prof::Error{fmt::format("its \"knob\" is none of these: {}", fmt::join(Calibration::knobs(), ", "))};
   const auto kernels = textOf(json, "kernels");
-  const auto word = std::ranges::find_if(
-      kWords, [&](const Word& one) { return kernels && one.knob == *knob && one.kernels == *kernels; });
-  if (word == std::end(kWords))
-    return prof::Error{fmt::format("its \"kernels\" is none of those that {} is about: {}", *knob, knownWords(*knob))};
-  Calibration::Row row{.knob = std::string(*knob), .kinds = kindsOf(*word), .factor = {}};
+  const auto factors = factorsOf(*knob);
+  const auto word =
+      std::ranges::find_if(factors, [&](const CalibratedFactor& one) { return kernels && one.kernels == *kernels; });
+  if (word == factors.end())
+    return prof::Error{fmt::format("its \"kernels\" is none of those that {} is about: {}", *knob, kernelsOf(*knob))};
+  Calibration::Row row{.knob = std::string(*knob), .kinds = {word->kinds.begin(), word->kinds.end()}, .factor = {}};
   for (const auto& [key, value] : {std::pair("likely", &row.factor.likely), std::pair("low", &row.factor.low),
                                    std::pair("high", &row.factor.high)}) {
     const auto number = numberOf(json, key);
@@ -95,7 +75,7 @@ prof::Result<Calibration::Row> rowOf(const JsonValue& json) {
   for (const auto& [key, value] : {std::pair("from_ns", &row.fromNs), std::pair("to_ns", &row.toNs)}) {
     if (json[key].error() == simdjson::NO_SUCH_FIELD) continue;
     const auto number = numberOf(json, key);
-    if (!number || *number < 0 || *number > 9e18)
+    if (!number || *number < 0 || *number > kMostNs)
       return prof::Error{fmt::format("its \"{}\" is no number of nanoseconds", key)};
     *value = static_cast<std::int64_t>(*number);
   }
@@ -145,12 +125,14 @@ const Calibration& Calibration::builtIn() {
   // docs/calibration.md says which of these were measured, and where.
   static const Calibration calibration = [] {
     Calibration made;
-    made.rows_ = {
-        {.knob = "amp", .kinds = {KernelKind::Product, KernelKind::Convolution}, .factor = {0.35, 0.15, 0.6}},
-        {.knob = "amp", .kinds = {KernelKind::Pointwise, KernelKind::Other}, .factor = {0.85, 0.6, 1.0}},
-        {.knob = "autotune", .kinds = {KernelKind::Product, KernelKind::Convolution}, .factor = {0.9, 0.75, 1.0}},
-        {.knob = "fuse", .kinds = {KernelKind::Pointwise}, .factor = {0.15, 0.0, 0.5}},
-        {.knob = "loader.pin", .kinds = {KernelKind::Copy}, .factor = {0.5, 0.3, 0.9}}};
+    for (const ChangeType* type : changeTypes()) {
+      for (const CalibratedFactor& factor : type->factors) {
+        if (!factor.builtIn) continue;
+        made.rows_.push_back({.knob = std::string(type->info.name),
+                              .kinds = {factor.kinds.begin(), factor.kinds.end()},
+                              .factor = *factor.builtIn});
+      }
+    }
     return made;
   }();
   return calibration;
@@ -200,8 +182,17 @@ DurationFactor Calibration::factor(std::string_view knob, KernelKind kind, std::
   return this == &builtIn() ? DurationFactor() : builtIn().factor(knob, kind, durNs);
 }
 
+std::vector<std::string_view> Calibration::knobs() {
+  std::vector<std::string_view> names;
+  for (const ChangeType* type : changeTypes()) {
+    if (!type->factors.empty()) names.push_back(type->info.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 bool Calibration::isFor(std::string_view knob) {
-  return std::ranges::any_of(kWords, [&](const Word& word) { return word.knob == knob; });
+  return !factorsOf(knob).empty();
 }
 
 bool Calibration::tells(std::string_view knob, KernelKind kind) const {
@@ -217,9 +208,8 @@ std::string Calibration::sourceOf(std::string_view knob) const {
     all += row.kinds.size();
   }
   if (!source_.empty() && told == all) return source_;
-  const bool isMeasured = knob == "amp" || knob == "fuse";
-  const std::string here =
-      isMeasured ? "built in: measured on a CPU with AMX, a convention elsewhere" : "built in: a convention";
+  const ChangeType* type = findChangeType(knob);
+  const std::string here = fmt::format("built in: {}", type == nullptr ? std::string_view() : type->factorsFrom);
   return source_.empty() || told == 0 ? here : fmt::format("{}; of other kinds of kernels {}", source_, here);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lacuna/prof/bounds.h"
+#include "whatif/changes/registry.h"
 #include "whatif/model.h"
 
 namespace lacuna::analyzer {
@@ -112,7 +113,7 @@ LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model)
   if (!analysis.loader.workersKnown) return loader;
   loader.workers = analysis.loader.workers;
   loader.serial = loader.workers == 0;
-  loader.prefetch = std::max(1u, knobOr(analysis, "loader.prefetch", 2));
+  loader.prefetch = std::max(1u, knobOr(analysis, changes::loaderPrefetch.info.name, loader.prefetch));
   loader.cpuShare = analysis.loader.cpuShare;
   if (!loader.serial) {
     const Batches batches = batchesOf(*analysis.store, analysis.window);

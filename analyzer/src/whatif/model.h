@@ -10,6 +10,7 @@
 
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/calibration.h"
+#include "lacuna/analyzer/gain_limits.h"
 #include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::analyzer {
@@ -43,7 +44,11 @@ enum class Detour : std::uint8_t {
   ThroughHost,   ///< collectives of a library that works in the host's memory
   ConvertsBack,  ///< a conversion of what was just converted
 };
-inline constexpr std::size_t kDetourCount = 3;
+inline constexpr std::size_t kDetourCount = static_cast<std::size_t>(Detour::ConvertsBack) + 1;
+
+/// Steps in a row whose mean length counts: long enough for work that one step leaves to the next, short enough that a
+/// short run has several.
+inline constexpr std::size_t kRun = 4;
 
 /// One thing of the host's program, with the host's own work in front of it.
 struct HostItem {
@@ -70,7 +75,7 @@ struct HostItem {
 /// How batches are prepared, as far as the trace says.
 struct LoaderModel {
   std::uint32_t workers = 0;
-  std::uint32_t prefetch = 2;   ///< batches that each worker may be ahead
+  std::uint32_t prefetch = 2;   ///< batches that each worker may be ahead; PyTorch's default
   bool serial = false;          ///< the training thread prepares them itself, in its waits
   std::int64_t batchNs = 0;     ///< one batch on one worker; 0: not recorded
   std::int64_t handoverNs = 0;  ///< from a batch becoming ready to the consumer having it
@@ -89,7 +94,7 @@ struct DriverPart {
 struct Completions {
   std::vector<std::int64_t> atNs;
   std::int64_t totalNs = 0;
-  std::size_t runLength = 4;  ///< steps, see runLengthOf
+  std::size_t runLength = kRun;  ///< steps, see runLengthOf
   /// The typical step: the median over runs of steps, so that a disturbance now and then does not count.
   [[nodiscard]] std::int64_t typicalNs() const;
 };
@@ -100,6 +105,7 @@ struct Completions {
 struct SteadyProgram {
   std::vector<DeviceNode> nodes;
   std::vector<HostItem> items;
+  GainLimit limit;  ///< on the pieces' sums, of a step
 };
 
 struct Simulator::Model {

@@ -6,15 +6,21 @@
 #include <algorithm>
 
 namespace lacuna::analyzer {
+namespace {
+
+/// Before any time of a replay, with room to subtract.
+constexpr std::int64_t kLongAgo = INT64_MIN / 2;
+
+}  // namespace
 
 LoaderLine::LoaderLine(const Scenario& scenario)
-    : scenario_(scenario), free_(std::max(1u, scenario.loader.workers), INT64_MIN / 2) {}
+    : scenario_(scenario), free_(std::max(1u, scenario.loader.workers), kLongAgo) {}
 
 std::int64_t LoaderLine::take(const HostItem& item, std::int64_t now) {
   if (!scenario_.pipelined) return recorded(item, now);
   const LoaderModel& loader = scenario_.loader;
   const std::size_t ahead = std::size_t{loader.workers} * loader.prefetch;
-  std::int64_t begin = taken_.size() < ahead ? INT64_MIN / 4 : taken_[taken_.size() - ahead];
+  std::int64_t begin = taken_.size() < ahead ? kLongAgo / 2 : taken_[taken_.size() - ahead];
   auto& worker = *std::min_element(free_.begin(), free_.end());
   begin = std::max(begin, worker);
   worker = begin + loader.batchNs;
@@ -34,7 +40,7 @@ Replay::Replay(const Scenario& scenario)
       base_(*scenario.base),
       loader_(scenario),
       end_(scenario.nodes.size(), 0),
-      queueEnd_(base_.queues + 1, INT64_MIN / 2) {}
+      queueEnd_(base_.queues + 1, kLongAgo) {}
 
 void Replay::draw(std::int64_t fromNs, std::int64_t toNs, std::vector<DrawnStep::Stretch>* into) {
   from_ = fromNs;
@@ -122,15 +128,18 @@ double computedPerStep(const Scenario& scenario) {
   return sum / static_cast<double>(base.steps);
 }
 
-std::int64_t replay(const Scenario& scenario) {
+std::int64_t replay(const Scenario& scenario, GainLimits* limits) {
   Replay run(scenario);
   if (scenario.pipelined) run.pass();
   const std::int64_t step = run.pass().typicalNs();
   if (!scenario.pipelined || scenario.base->hostCores == 0) return step;
   const double cores = scenario.base->hostCores;
   const auto shared = prof::wholeOf<std::int64_t>(computedPerStep(scenario) / cores);
-  // What was recorded ran on the same cores, so sharing them makes nothing slower than that.
-  return std::max(step, std::min(shared, scenario.base->measured.typicalNs()));
+  // The recorded run had the same cores, so sharing them makes nothing slower than that.
+  const std::int64_t leastNs = std::min(shared, scenario.base->measured.typicalNs());
+  GainLimits unseen;
+  return (limits == nullptr ? unseen : *limits)
+      .atLeast({.name = "cores", .reason = "all that a step computes shares the host's cores"}, step, leastNs);
 }
 
 }  // namespace lacuna::analyzer

@@ -56,7 +56,8 @@ class Replay {
 /// What a step computes on the host's cores, whoever does it: a step cannot be shorter than that shared among them.
 double computedPerStep(const Scenario& scenario);
 
-/// The typical step of the replay. Changed loaders are replayed twice, of which the first fills the pipeline.
-std::int64_t replay(const Scenario& scenario);
+/// The typical step of the replay. Changed loaders are replayed twice, of which the first fills the pipeline. Adds the
+/// limits it passes to `limits`, unless that is null.
+std::int64_t replay(const Scenario& scenario, GainLimits* limits = nullptr);
 
 }  // namespace lacuna::analyzer

@@ -6,9 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "lacuna/analyzer/gain_limits.h"
 #include "whatif/model.h"
 
 namespace lacuna::analyzer {
+
+/// Workers that compute for more than this share of a batch's preparation keep the cores awake, and shared. Loaders
+/// either read or decode, so few lie near it.
+inline constexpr double kComputingLoader = 0.5;
 
 /// Which end of a calibrated factor is played.
 enum class Bound { Likely, Low, High };
@@ -25,20 +30,13 @@ struct Scenario {
   bool unstalled = false;  ///< changes take waits away, so that steady steps are what is replayed
 };
 
-Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound);
+/// Adds the limits that the model passes to `limits`, unless that is null.
+Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> changes, Bound bound,
+                    GainLimits* limits = nullptr);
 /// The same of the steps as they were recorded, also where changes take waits away.
 Scenario asRecorded(const Simulator::Model& model, std::span<const Change> changes);
 
-/// Changes of which a low and a high bound can be played.
-bool hasBounds(const Change& change);
-
-/// Changes that leave the device's work as it is, and only bring it sooner.
-bool quickensHost(const Change& change);
-
-/// Whether any call of the model has the name that the change is about.
-bool namesCalls(const Change& change, const Simulator::Model& model);
-
-/// Whether the change makes this node longer or shorter by its factor.
-bool scales(const Change& change, const Simulator::Model& model, std::size_t node);
+/// Whether the change leaves the device's work as it is and only brings it sooner.
+bool hastensHost(const Change& change);
 
 }  // namespace lacuna::analyzer

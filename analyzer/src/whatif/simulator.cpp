@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
 
-#include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/bounds.h"
-#include "store/kernel_name.h"
+#include "whatif/changes/registry.h"
 #include "whatif/replay.h"
 #include "whatif/scenario.h"
 
@@ -18,20 +15,23 @@ namespace {
 
 /// The interval is this many standard deviations wide on each side: about nineteen of twenty runs.
 constexpr double kSigmas = 2;
-
-/// Relative standard deviation of predicted step times from measured ones, by kind of change: what scripts/bench
-/// predict measured, or twice the greatest of those where nothing was measured.
-double knownError(const Change& change) {
-  if (change.target == "loader.workers" || change.target == "loader.prefetch") return 0.05;
-  if (change.target == "debug" || change.target == "sync") return 0.1;
-  return 0.2;
-}
-
-/// Of what other programs took in one run, how much more or less they may take in the next: a guess.
+/// Other programs may take so much more or less in the next run, of what they took in this one: a guess.
 constexpr double kOthersVary = 0.25;
+/// A wait that goes costs at most so many times itself, with all that it disturbs. Measured: 1.00 to 1.07.
+constexpr double kDisturbed = 1.25;
+/// Hosts whose loader computes have hardly enough cores from this share of a step on: cores may be threads of one core,
+/// or lent out. Two of them computed 1.1 times as much as one on a machine we measured.
+constexpr double kCoresBusy = 0.7;
+/// No model is surer of a gain than this.
+constexpr double kMostConfidence = 0.99;
+/// The replay adds and multiplies times freely: a trace of more than 52 days, which only a damaged clock makes, would
+/// leave it no room.
+constexpr std::int64_t kLongestNs = std::int64_t{1} << 52;
+/// Percent of a share.
+constexpr double kPercent = 100;
 
 double normalBelow(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
+  return std::erfc(-x / std::sqrt(2.0)) / 2;
 }
 
 /// That at least half of the gain comes true: the interval is taken for that of a normal distribution.
@@ -39,7 +39,7 @@ double confidenceOf(const Prediction& prediction) {
   const auto gain = static_cast<double>(prediction.gainNs());
   const auto sigma = static_cast<double>(prediction.highNsPerStep - prediction.lowNsPerStep) / (2 * kSigmas);
   if (gain <= 0 || sigma <= 0) return 0;
-  return std::clamp(normalBelow(gain / 2 / sigma), 0.0, 0.99);
+  return std::clamp(normalBelow(gain / 2 / sigma), 0.0, kMostConfidence);
 }
 
 /// The window of the step whose length is nearest to the typical one's. The first is left out where there are others:
@@ -61,59 +61,8 @@ std::pair<std::int64_t, std::int64_t> typicalWindow(const Completions& completio
 /// Whether preparing batches computes, and the host's cores are hardly enough for that and all else of a step.
 bool coresBind(const Scenario& scenario, std::int64_t stepNs) {
   const std::uint32_t cores = scenario.base->hostCores;
-  if (!scenario.pipelined || cores == 0 || scenario.loader.cpuShare < 0.5) return false;
-  return computedPerStep(scenario) / cores > 0.7 * static_cast<double>(stepNs);
-}
-
-/// Of a wait, itself included, what it costs with what it disturbs. Measured: 1.00 to 1.07.
-constexpr double kDisturbed = 1.25;
-constexpr std::size_t kNamedKernels = 5;
-constexpr std::size_t kNameBytes = 50;
-
-/// What tells a kernel from others, in few words.
-std::string inFewWords(std::string_view name) {
-  std::string plain = oneLine(withoutScopes(name));
-  return plain.size() <= kNameBytes ? plain : std::string(headOf(plain, kNameBytes)) + "…";
-}
-
-/// The costliest kernels, the costliest first, and how many more there are.
-std::string costliestKernels(const Simulator::Model& model) {
-  std::map<std::string_view, std::int64_t> costs;
-  for (std::size_t i = 0; i < model.nodes.size(); ++i) {
-    if (model.nodes[i].work != Work::Copy) costs[model.names[i]] += model.nodes[i].durNs;
-  }
-  std::vector<std::pair<std::int64_t, std::string_view>> order;
-  for (const auto& [name, ns] : costs) order.emplace_back(-ns, name);
-  std::sort(order.begin(), order.end());
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) names.push_back(inFewWords(order[i].second));
-  const std::string more = order.size() > names.size() ? fmt::format(", and {} more", order.size() - names.size()) : "";
-  return fmt::format("{}{}", fmt::join(names, ", "), more);
-}
-
-/// More samples make a step longer, so its length alone says nothing.
-std::string samplesNote(double factor, const Prediction& prediction) {
-  const double times = factor * static_cast<double>(prediction.baseNsPerStep) /
-                       static_cast<double>(std::max<std::int64_t>(1, prediction.predictedNsPerStep));
-  return fmt::format(
-      "a step has {:g} times the samples: {:.2f} times as many a second, or more where kernels grow less", factor,
-      times);
-}
-
-/// The calls that the program makes most, those first.
-std::string frequentCalls(const Simulator::Model& model) {
-  std::map<prof::StringId, std::size_t> counts;
-  for (const HostItem& item : model.items) {
-    if (item.kind != HostItemKind::LoaderWait) ++counts[item.call];
-  }
-  for (const DriverPart& part : model.driverParts) ++counts[part.call];
-  std::vector<std::pair<std::size_t, std::string_view>> order;
-  for (const auto& [call, count] : counts) order.emplace_back(count, model.callNames.at(call));
-  std::ranges::sort(order, std::greater());
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(order.size(), kNamedKernels); ++i) names.push_back(inFewWords(order[i].second));
-  const std::string more = order.size() > names.size() ? fmt::format(", and {} more", order.size() - names.size()) : "";
-  return names.empty() ? std::string("none") : fmt::format("{}{}", fmt::join(names, ", "), more);
+  if (!scenario.pipelined || cores == 0 || scenario.loader.cpuShare < kComputingLoader) return false;
+  return computedPerStep(scenario) / cores > kCoresBusy * static_cast<double>(stepNs);
 }
 
 /// What one piece of a step, or a wait that comes with it, has become shorter by.
@@ -166,20 +115,9 @@ Simulator::Simulator(std::unique_ptr<Model> model) : model_(std::move(model)) {}
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
-namespace {
-
-/// The replay adds and multiplies times freely: a trace of more than 52 days, which only a damaged clock makes, would
-/// leave it no room.
-bool isTooLong(const Store& store) {
-  constexpr std::int64_t kLongestNs = std::int64_t{1} << 52;
-  const prof::TimeWindow span = store.span();
-  return span.startNs < span.endNs - kLongestNs;
-}
-
-}  // namespace
-
 std::optional<Simulator> Simulator::create(const Analysis& analysis) {
-  if (isTooLong(*analysis.store)) return std::nullopt;
+  const prof::TimeWindow span = analysis.store->span();
+  if (span.startNs < span.endNs - kLongestNs) return std::nullopt;
   auto model = buildModel(analysis);
   if (model == nullptr) return std::nullopt;
   model->baseNs = replay(scenarioOf(*model, {}, Bound::Likely));
@@ -187,95 +125,150 @@ std::optional<Simulator> Simulator::create(const Analysis& analysis) {
 }
 
 prof::Status Simulator::check(const Change& change) const {
-  if (change.target == "call" && !namesCalls(change, *model_)) {
-    return prof::Error{fmt::format("'{}': no call of the steps replayed has a name with '{}' in it; there are: {}",
-                                   change.text(), change.pattern, frequentCalls(*model_))};
+  const ChangeType& type = typeOf(change);
+  return type.check == nullptr ? prof::Status() : type.check(change, *model_);
+}
+
+namespace {
+
+/// One prediction in the making.
+class Predicting {
+ public:
+  Predicting(const Simulator::Model& model, std::span<const Change> changes)
+      : model_(model), changes_(changes), likely_(scenarioOf(model, changes, Bound::Likely, &out_.limits)) {
+    out_.measuredNsPerStep = model.measured.typicalNs();
+    out_.baseNsPerStep = model.baseNs;
+    out_.touched = likely_.touched;
+    // A quicker host takes idle time away, and no more.
+    const bool onlyHost = !changes.empty() && std::ranges::all_of(changes, hastensHost);
+    busyNs_ = onlyHost ? std::min(model.busyNs, out_.baseNsPerStep) : 0;
+    for (const Change& change : changes) bounded_ = bounded_ || typeOf(change).hasBounds;
   }
-  if (change.target != "kernel") return {};
-  for (std::size_t i = 0; i < model_->nodes.size(); ++i) {
-    if (scales(change, *model_, i)) return {};
+
+  Prediction run() {
+    predictStep();
+    predictTaken();
+    noteAssumptions();
+    spanInterval();
+    for (const Change& change : changes_) {
+      if (const ChangeType& type = typeOf(change); type.resultNote != nullptr)
+        out_.notes.push_back(type.resultNote(change, out_));
+    }
+    out_.confidence = confidenceOf(out_);
+    if (busyNs_ > 0) {
+      out_.lowNsPerStep = out_.limits.atLeast(busyDevice(GainLimit::Of::Low), out_.lowNsPerStep,
+                                              std::min(busyNs_, out_.predictedNsPerStep));
+    }
+    return std::move(out_);
   }
-  return prof::Error{
-      fmt::format("'{}': no kernel of the steps replayed has a name with '{}' in it; the costliest are: {}",
-                  change.text(), change.pattern, costliestKernels(*model_))};
+
+ private:
+  static GainLimit busyDevice(GainLimit::Of of) {
+    return {.name = "busy-device", .reason = "a quicker host takes the device's idle time away, and no more", .of = of};
+  }
+
+  void predictStep() {
+    stepNs_ = replay(likely_, &out_.limits);
+    if (likely_.unstalled) {
+      stepNs_ = out_.limits.atLeast({.name = "waits",
+                                     .reason = "waits that go save no more than themselves and all that they "
+                                               "disturbed; beyond that, steps differ for other reasons",
+                                     .constant = LACUNA_NAMED(kDisturbed)},
+                                    stepNs_, leastUnstalled(model_, changes_));
+    }
+    out_.predictedNsPerStep = stepNs_;
+    if (!out_.touched) out_.predictedNsPerStep = out_.baseNsPerStep;
+    if (!out_.touched && !changes_.empty()) {
+      out_.limits.passed({.name = "untouched",
+                          .reason = "nothing that was recorded would change, so the step stays as it is",
+                          .beforeNs = stepNs_,
+                          .limitNs = out_.baseNsPerStep,
+                          .afterNs = out_.baseNsPerStep});
+    }
+    if (busyNs_ > 0)
+      out_.predictedNsPerStep = out_.limits.atLeast(busyDevice(GainLimit::Of::Step), out_.predictedNsPerStep, busyNs_);
+    const auto passed = out_.limits.all();
+    const auto first =
+        std::ranges::find_if(passed, [](const GainLimit& limit) { return limit.of == GainLimit::Of::Step; });
+    out_.playedNsPerStep = first == passed.end() ? stepNs_ : first->beforeNs;
+  }
+
+  void predictTaken() {
+    out_.takenNsPerStep = takenPerStep(likely_);
+    out_.workTakenNsPerStep = workTakenPerStep(likely_);
+    if (!bounded_) return;
+    const auto most = takenPerStep(scenarioOf(model_, changes_, Bound::Low));
+    out_.takenNsPerStep =
+        out_.takenNsPerStep && most ? std::optional(std::max(*out_.takenNsPerStep, *most)) : std::nullopt;
+  }
+
+  void noteAssumptions() {
+    for (const Change& change : changes_) {
+      const ChangeType& type = typeOf(change);
+      if (type.info.error.share > out_.doubt.knownError) {
+        out_.doubt.knownError = type.info.error.share;
+        out_.doubt.knownFrom = type.info.error.from;
+      }
+      if (type.note == nullptr) continue;
+      if (std::string note = type.note(change, model_); !note.empty()) out_.notes.push_back(std::move(note));
+    }
+    if (!changes_.empty() && !out_.touched) {
+      out_.notes.push_back(
+          "nothing that was recorded would change, so the replay cannot tell what this brings: record a run with it "
+          "and compare (lacuna diff)");
+    }
+  }
+
+  void spanInterval() {
+    const auto played = [&](Bound bound) { return replay(scenarioOf(model_, changes_, bound)); };
+    const std::int64_t step = out_.predictedNsPerStep;
+    out_.lowNsPerStep = bounded_ ? std::min(step, played(Bound::Low)) : step;
+    out_.highNsPerStep = bounded_ ? std::max(step, played(Bound::High)) : step;
+    if (coresBind(likely_, stepNs_)) {
+      out_.highNsPerStep = out_.limits.atLeast({.name = "cores-shared",
+                                                .reason = "cores may be threads of one core, or lent out: the gain may "
+                                                          "be nothing",
+                                                .of = GainLimit::Of::High,
+                                                .constant = LACUNA_NAMED(kCoresBusy)},
+                                               out_.highNsPerStep, out_.baseNsPerStep);
+      out_.notes.push_back("the loader computes, and the host's cores bound it: the gain may be nothing");
+    }
+    const auto measured = static_cast<double>(std::max<std::int64_t>(1, out_.measuredNsPerStep));
+    out_.doubt.miss = (static_cast<double>(out_.baseNsPerStep) - measured) / measured;
+    out_.doubt.noise = model_.stepNoise;
+    // How busy other programs keep the machine is not the same in the next run.
+    out_.doubt.others = kOthersVary * model_.lostShare;
+    out_.doubt.sigmas = LACUNA_NAMED(kSigmas);
+    if (changes_.empty()) return;
+    if (out_.doubt.others > 0) {
+      out_.notes.push_back(fmt::format(
+          "other programs took {:.0f} % of the time that this one's threads wanted to run: the prediction is for a "
+          "machine as busy",
+          kPercent * model_.lostShare));
+    }
+    const auto widen = prof::wholeOf<std::int64_t>(kSigmas * out_.doubt.sigma() *
+                                                   static_cast<double>(std::max<std::int64_t>(1, step)));
+    prof::takeFrom(out_.lowNsPerStep, std::min(out_.lowNsPerStep, widen));
+    prof::addTo(out_.highNsPerStep, widen);
+  }
+
+  const Simulator::Model& model_;
+  std::span<const Change> changes_;
+  Prediction out_;
+  Scenario likely_;
+  std::int64_t busyNs_ = 0;  ///< the least that a change of the host alone leaves of a step; 0: any
+  std::int64_t stepNs_ = 0;  ///< as replayed, within the limits of the replay
+  bool bounded_ = false;
+};
+
+}  // namespace
+
+double PredictionDoubt::sigma() const {
+  return std::sqrt(knownError * knownError + miss * miss + noise * noise + others * others);
 }
 
 Prediction Simulator::play(std::span<const Change> changes) const {
-  Prediction out;
-  out.measuredNsPerStep = model_->measured.typicalNs();
-  out.baseNsPerStep = model_->baseNs;
-  const auto played = [&](Bound bound) { return replay(scenarioOf(*model_, changes, bound)); };
-  const Scenario likely = scenarioOf(*model_, changes, Bound::Likely);
-  out.touched = likely.touched;
-  out.takenNsPerStep = takenPerStep(likely);
-  out.workTakenNsPerStep = workTakenPerStep(likely);
-  const std::int64_t playedNs = std::max(replay(likely), likely.unstalled ? leastUnstalled(*model_, changes) : 0);
-  out.predictedNsPerStep = out.touched ? playedNs : out.baseNsPerStep;
-  // A quicker host takes idle time away, and no more.
-  const bool onlyHost = !changes.empty() && std::all_of(changes.begin(), changes.end(), quickensHost);
-  const std::int64_t leastNs = onlyHost ? std::min(model_->busyNs, out.baseNsPerStep) : 0;
-  out.predictedNsPerStep = std::max(out.predictedNsPerStep, leastNs);
-  double doubt = 0;
-  bool bounded = false;
-  for (const Change& change : changes) {
-    doubt = std::max(doubt, knownError(change));
-    bounded = bounded || hasBounds(change);
-    if (change.target == "overlap") {
-      out.notes.push_back(change.text() +
-                          " leaves collectives where they are launched, and only the optimizer waits for them; the "
-                          "interval reaches from no gain to all of them hidden");
-    } else if (change.target == "repeats") {
-      out.notes.push_back(change.text() +
-                          " takes a loop's work for as long as all of its kernels; the interval reaches to the longest "
-                          "of them alone");
-    } else if (hasBounds(change)) {
-      out.notes.push_back(fmt::format("{} by factors of durations, {} (see the interval)", change.text(),
-                                      model_->factors().sourceOf(change.target)));
-    }
-    if (change.target == "loader.workers" && (model_->hostCores == 0 || model_->loader.cpuShare < 0))
-      out.notes.push_back(change.text() + " assumes that the host has the cores to run the workers");
-  }
-  if (!changes.empty() && !out.touched) {
-    out.notes.push_back(
-        "nothing that was recorded would change, so the replay cannot tell what this brings: record a run with it and "
-        "compare (lacuna diff)");
-  }
-  if (bounded) {
-    const auto most = takenPerStep(scenarioOf(*model_, changes, Bound::Low));
-    out.takenNsPerStep =
-        out.takenNsPerStep && most ? std::optional(std::max(*out.takenNsPerStep, *most)) : std::nullopt;
-  }
-  out.lowNsPerStep = bounded ? std::min(out.predictedNsPerStep, played(Bound::Low)) : out.predictedNsPerStep;
-  out.highNsPerStep = bounded ? std::max(out.predictedNsPerStep, played(Bound::High)) : out.predictedNsPerStep;
-  const auto step = static_cast<double>(std::max<std::int64_t>(1, out.predictedNsPerStep));
-  if (coresBind(likely, playedNs)) {
-    // Cores may be threads of one core, or lent out: two of them computed 1.1 times what one did on a machine we
-    // measured.
-    out.highNsPerStep = std::max(out.highNsPerStep, out.baseNsPerStep);
-    out.notes.push_back("the loader computes, and the host's cores bound it: the gain may be nothing");
-  }
-  const auto measured = static_cast<double>(std::max<std::int64_t>(1, out.measuredNsPerStep));
-  const double miss = (static_cast<double>(out.baseNsPerStep) - measured) / measured;
-  // How busy other programs keep the machine is not the same in the next run.
-  const double others = kOthersVary * model_->lostShare;
-  if (others > 0 && !changes.empty()) {
-    out.notes.push_back(fmt::format(
-        "other programs took {:.0f} % of the time that this one's threads wanted to run: the prediction is for a "
-        "machine as busy",
-        100 * model_->lostShare));
-  }
-  const double sigma = std::sqrt(doubt * doubt + miss * miss + model_->stepNoise * model_->stepNoise + others * others);
-  const auto widen = prof::wholeOf<std::int64_t>(kSigmas * sigma * step);
-  if (!changes.empty()) {
-    prof::takeFrom(out.lowNsPerStep, std::min(out.lowNsPerStep, widen));
-    prof::addTo(out.highNsPerStep, widen);
-  }
-  for (const Change& change : changes) {
-    if (change.target == "batch") out.notes.push_back(samplesNote(change.factor, out));
-  }
-  out.confidence = confidenceOf(out);
-  out.lowNsPerStep = std::max(out.lowNsPerStep, std::min(leastNs, out.predictedNsPerStep));
-  return out;
+  return Predicting(*model_, changes).run();
 }
 
 DrawnStep Simulator::draw(std::span<const Change> changes) const {

@@ -10,13 +10,26 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Fewer steps of one kind have no typical one.
+/// Fewer steps of one kind have no typical one: a median of four is a mean of two.
 constexpr std::size_t kAlike = 5;
-constexpr std::size_t kRun = 4;
-/// One in so many is as quick as the quickest that are no accident.
+/// One in so many is as quick as the quickest that are no accident: kernels of a warm CPU were within 9 % of that.
 constexpr std::size_t kQuickest = 10;
-/// Steps that nothing stalls still take a little more than the medians of their pieces add up to.
+/// Steps that nothing stalls still take a little more than the medians of their pieces add up to. So much is allowed
+/// for that: a convention.
 constexpr double kMostDisturbed = 1.04;
+/// Fewer completions have no median; their mean counts.
+constexpr std::size_t kFewestCompletions = 4;
+/// The spread of fewer completions says nothing.
+constexpr std::size_t kFewestForNoise = 8;
+/// The spread that is assumed then.
+constexpr double kUnknownNoise = 0.05;
+/// Width of a normal distribution's middle half, in standard deviations.
+constexpr double kQuartilesApart = 1.349;
+/// An odd number with its bits well mixed: 2^64 over the golden ratio.
+constexpr std::uint64_t kMixer = 0x9e3779b97f4a7c15u;
+constexpr unsigned kHalfOfBits = 32;  ///< two numbers of 32 bits in one of 64
+/// The upper quartile is the third of four parts.
+constexpr std::size_t kQuarters = 4, kUpperQuartile = 3;
 
 /// Where the items of each step begin; one more than there are steps.
 std::vector<std::size_t> beginsOf(const Simulator::Model& model) {
@@ -31,9 +44,15 @@ std::uint64_t signature(const Simulator::Model& model, std::size_t from, std::si
   for (std::size_t i = from; i < to; ++i) {
     const HostItem& item = model.items[i];
     const auto name = item.kind == HostItemKind::Launch ? model.nodes[item.node].name.value : 0u;
-    hash = (hash ^ (static_cast<std::uint64_t>(item.kind) << 32 | name)) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ (static_cast<std::uint64_t>(item.kind) << kHalfOfBits | name)) * kMixer;
   }
   return hash;
+}
+
+/// How much longer than the medians of its pieces a step may be: more where other programs used the cores, for no
+/// change of the program gives that back.
+double mostDisturbed(double lostShare) {
+  return std::max(kMostDisturbed, 1 / (1 - lostShare));
 }
 
 /// The median over runs of neighbouring values, per value.
@@ -65,7 +84,7 @@ class Alike {
   /// Gives one field its median over the steps, position by position, scaled up to the median of the steps' sums as far
   /// as that is what steady steps show.
   template <class Pick>
-  void level(HostItemKind kind, Pick&& pick) {
+  void level(HostItemKind kind, bool isPiece, Pick&& pick) {
     std::vector<std::size_t> positions;
     for (std::size_t i = 0; i < count_; ++i) {
       if (model_.items[begins_[steps_.front()] + i].kind == kind) positions.push_back(i);
@@ -83,7 +102,8 @@ class Alike {
       prof::addTo(sumOfMedians, medians.back());
     }
     const double scale = sumOfMedians <= 0 ? 1 : typicalOf(sums) / static_cast<double>(sumOfMedians);
-    const double most = std::max(kMostDisturbed, 1 / (1 - lostShare_));
+    const double most = mostDisturbed(lostShare_);
+    if (isPiece) noteLimit(static_cast<double>(sumOfMedians), scale, most);
     for (std::size_t p = 0; p < positions.size(); ++p) {
       const auto value = prof::wholeOf<std::int64_t>(static_cast<double>(medians[p]) * std::clamp(scale, 1.0, most));
       for (const std::size_t step : steps_) pick(begins_[step] + positions[p]) = value;
@@ -107,14 +127,25 @@ class Alike {
     }
   }
   void levelItems(HostItemKind kind, std::int64_t HostItem::*field) {
-    level(kind, [&](std::size_t i) -> std::int64_t& { return model_.items[i].*field; });
+    const bool isPiece = field == &HostItem::gapNs || field == &HostItem::durNs;
+    level(kind, isPiece, [&](std::size_t i) -> std::int64_t& { return model_.items[i].*field; });
   }
   void levelNodes(std::int64_t DeviceNode::*field) {
-    level(HostItemKind::Launch,
+    level(HostItemKind::Launch, field == &DeviceNode::durNs,
           [&](std::size_t i) -> std::int64_t& { return model_.nodes[model_.items[i].node].*field; });
   }
 
  private:
+  /// Of pieces that follow each other, in all of these steps.
+  void noteLimit(double sumNs, double scale, double most) {
+    const auto inAll = [&](double factor) {
+      return prof::wholeOf<std::int64_t>(sumNs * factor * static_cast<double>(steps_.size()));
+    };
+    prof::addTo(model_.limit.beforeNs, inAll(std::max(1.0, scale)));
+    prof::addTo(model_.limit.limitNs, inAll(most));
+    prof::addTo(model_.limit.afterNs, inAll(std::clamp(scale, 1.0, most)));
+  }
+
   SteadyProgram& model_;
   const std::vector<std::size_t>& begins_;
   const std::vector<std::size_t>& steps_;
@@ -158,22 +189,33 @@ std::size_t runLengthOf(const LoaderModel& loader, std::size_t steps) {
 }
 
 std::int64_t Completions::typicalNs() const {
-  if (atNs.size() < 4) return totalNs / static_cast<std::int64_t>(std::max<std::size_t>(1, atNs.size()));
+  if (atNs.size() < kFewestCompletions)
+    return totalNs / static_cast<std::int64_t>(std::max<std::size_t>(1, atNs.size()));
   const auto runs = runsOf(*this);
   return prof::wholeOf<std::int64_t>(runs[(runs.size() - 1) / 2]);
 }
 
 /// From the interquartile range of the runs of steps; runs that overlap count once.
 double stepNoise(const Completions& completions) {
-  if (completions.atNs.size() < 8) return 0.05;
+  if (completions.atNs.size() < kFewestForNoise) return kUnknownNoise;
   const auto runs = runsOf(completions);
   const double middle = std::max(1.0, runs[runs.size() / 2]);
-  const double sigma = (runs[runs.size() * 3 / 4] - runs[runs.size() / 4]) / 1.349;
+  const double sigma =
+      (runs[runs.size() * kUpperQuartile / kQuarters] - runs[runs.size() / kQuarters]) / kQuartilesApart;
   return sigma / middle / std::sqrt(static_cast<double>(runs.size()) / static_cast<double>(completions.runLength));
 }
 
 SteadyProgram steadyProgram(const Simulator::Model& model) {
-  SteadyProgram steady{model.nodes, model.items};
+  SteadyProgram steady{model.nodes, model.items, {}};
+  const double most = mostDisturbed(model.lostShare);
+  const bool others = most > kMostDisturbed;
+  steady.limit = {.name = "pieces",
+                  .reason = others
+                                ? "other programs took cores, which no change gives back: pieces may take longer than "
+                                  "their medians by as much"
+                                : "steady steps take little more than the medians of their pieces add up to",
+                  .of = GainLimit::Of::Pieces,
+                  .constant = others ? NamedNumber{"1 / (1 − lost share)", most} : LACUNA_NAMED(kMostDisturbed)};
   const auto begins = beginsOf(model);
   std::map<std::uint64_t, std::vector<std::size_t>> kinds;
   for (std::size_t step = 0; step < model.steps; ++step)
@@ -181,6 +223,11 @@ SteadyProgram steadyProgram(const Simulator::Model& model) {
   for (const auto& [hash, steps] : kinds) {
     if (steps.size() >= kAlike) levelSteps(steady, begins, steps, model.lostShare, model.loader.serial);
   }
+  const auto perStep = [&](std::int64_t& ns) { ns /= static_cast<std::int64_t>(model.steps); };
+  perStep(steady.limit.beforeNs);
+  perStep(steady.limit.limitNs);
+  perStep(steady.limit.afterNs);
+  if (steady.limit.isHeld()) steady.limit.limitNs = steady.limit.afterNs;  // some of the pieces are at theirs
   return steady;
 }
 

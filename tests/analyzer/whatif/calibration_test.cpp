@@ -43,8 +43,8 @@ std::string errorOf(const std::string& text) {
   return calibration ? "none" : calibration.error().message;
 }
 
-Prediction play(const std::shared_ptr<const Calibration>& calibration, std::string_view change,
-                const RunPlan& plan = {}) {
+Prediction playWith(const std::shared_ptr<const Calibration>& calibration, std::string_view change,
+                    const RunPlan& plan = {}) {
   AnalysisOptions options;
   options.calibration = calibration;
   const auto analysis = analyse(test::makeRun(plan), options);
@@ -106,19 +106,19 @@ TEST(Calibration, APredictionAndItsIntervalAreTheFiles) {
   const RunPlan plan{.kernelName = "ampere_sgemm_128x64_nn", .syncEachStep = true};
   const auto half = std::make_shared<const Calibration>(withRows(row("amp", "matrix", 0.5, 0.5, 0.5)));
   const auto wide = std::make_shared<const Calibration>(withRows(row("amp", "matrix", 0.5, 0.1, 0.9)));
-  const Prediction exact = play(half, "amp=on", plan);
-  const Prediction vague = play(wide, "amp=on", plan);
+  const Prediction exact = playWith(half, "amp=on", plan);
+  const Prediction vague = playWith(wide, "amp=on", plan);
   EXPECT_NEAR(static_cast<double>(exact.gainNs()), 2e6, 0.1e6) << "half of 40 kernels of 0.1 ms";
   EXPECT_EQ(vague.predictedNsPerStep, exact.predictedNsPerStep);
   EXPECT_LT(vague.lowNsPerStep, exact.lowNsPerStep - 1'000'000);
   EXPECT_GT(vague.highNsPerStep, exact.highNsPerStep + 1'000'000);
   EXPECT_THAT(exact.notes, testing::Contains(HasSubstr("NVIDIA A100 in node7")));
-  EXPECT_THAT(play(nullptr, "amp=on", plan).notes, testing::Contains(HasSubstr("built in: measured")));
+  EXPECT_THAT(playWith(nullptr, "amp=on", plan).notes, testing::Contains(HasSubstr("built in: measured")));
 }
 
 TEST(Calibration, WhatComputesInHalfPrecisionGainsNothingFromAmp) {
   for (const char* name : {"ampere_bf16_s16816gemm_bf16_128x64", "vectorized_elementwise_kernel<4, c10::Half>"}) {
-    const Prediction prediction = play(nullptr, "amp=on", {.kernelName = name, .syncEachStep = true});
+    const Prediction prediction = playWith(nullptr, "amp=on", {.kernelName = name, .syncEachStep = true});
     EXPECT_LT(prediction.gainNs(), 100'000) << name << ": only the update is left to gain";
   }
 }

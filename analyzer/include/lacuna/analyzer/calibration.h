@@ -11,9 +11,8 @@
 
 #include "lacuna/prof/result.h"
 
-/// What kernels gain from the knobs that change them (`amp`, `autotune`, `fuse`, `loader.pin`): factors on their
-/// durations, by kind of kernel and by how long it takes. Built in, or measured on a machine by `lacuna calibrate`.
-/// docs/calibration.md.
+/// What kernels gain from the knobs that change them (Calibration::knobs()): factors on their durations, by kind of
+/// kernel and by how long it takes. Built in, or measured on a machine by `lacuna calibrate`. docs/calibration.md.
 namespace lacuna::analyzer {
 
 /// What a knob leaves of a duration: most likely, and between what.
@@ -43,7 +42,8 @@ class Calibration {
   /// Of a kernel, or of what a knob is about. Of several rows the one about the fewest kinds counts, of these the one
   /// whose durations are nearest.
   [[nodiscard]] DurationFactor factor(std::string_view knob, KernelKind kind, std::int64_t durNs) const;
-  /// True for knobs whose predictions rest on such factors.
+  /// The knobs whose predictions rest on such factors, by name.
+  static std::vector<std::string_view> knobs();
   static bool isFor(std::string_view knob);
   /// Where the factors of a knob come from, in words for people.
   [[nodiscard]] std::string sourceOf(std::string_view knob) const;

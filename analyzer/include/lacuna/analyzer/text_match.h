@@ -27,5 +27,18 @@ inline bool containsAny(std::string_view text, std::initializer_list<std::string
 inline bool containsAnyCase(std::string_view text, std::string_view part) {
   return findAnyCase(text, part) != std::string_view::npos;
 }
+/// Whether a name holds the pattern, in which '*' stands for anything; letters match in either case.
+inline bool matchesPattern(std::string_view name, std::string_view pattern) {
+  std::size_t at = 0;
+  while (!pattern.empty()) {
+    const std::size_t star = std::min(pattern.find('*'), pattern.size());
+    const std::string_view part = pattern.substr(0, star);
+    const std::size_t found = findAnyCase(name, part, at);
+    if (found == std::string_view::npos) return false;
+    at = found + part.size();
+    pattern.remove_prefix(std::min(star + 1, pattern.size()));
+  }
+  return true;
+}
 
 }  // namespace lacuna::analyzer

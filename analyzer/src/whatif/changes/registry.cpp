@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/changes/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "whatif/changes/parts.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+#define LACUNA_LIST_TYPE(name) &changes::name,
+#define LACUNA_LIST_INFO(name) &changes::name.info,
+constexpr std::array kTypes{LACUNA_CHANGES(LACUNA_LIST_TYPE)};
+constexpr std::array kInfos{LACUNA_CHANGES(LACUNA_LIST_INFO)};
+#undef LACUNA_LIST_TYPE
+#undef LACUNA_LIST_INFO
+
+/// Percent of a share.
+constexpr double kInPercent = 100;
+
+constexpr ChangeType kNoType{.info = {.error = kNotMeasured}};
+
+}  // namespace
+
+std::span<const ChangeType* const> changeTypes() {
+  return kTypes;
+}
+
+const ChangeType* findChangeType(std::string_view name) {
+  const auto found = std::ranges::find_if(kTypes, [&](const ChangeType* type) { return type->info.name == name; });
+  return found == kTypes.end() ? nullptr : *found;
+}
+
+const ChangeType& typeOf(const Change& change) {
+  const ChangeType* type = findChangeType(change.target);
+  return type == nullptr ? kNoType : *type;
+}
+
+std::span<const ChangeInfo* const> listChanges() {
+  return kInfos;
+}
+
+const ChangeInfo* findChange(std::string_view name) {
+  const ChangeType* type = findChangeType(name);
+  return type == nullptr ? nullptr : &type->info;
+}
+
+std::string changesTable() {
+  std::string table = "| change | effect | known error |\n|---|---|---|\n";
+  for (const ChangeInfo* info : kInfos) {
+    if (info->argument == ChangeArgument::None) continue;
+    table += fmt::format("| `{}` | {} | {:.0f} %: {} |\n", info->form, info->effect, kInPercent * info->error.share,
+                         info->error.from);
+  }
+  for (const ChangeInfo* info : kInfos) {
+    if (info->notReplayed.empty()) continue;
+    table += fmt::format("| `{}=…` | cannot be replayed: {}; {} | |\n", info->name, info->notReplayed, info->instead);
+  }
+  return table;
+}
+
+std::string noteOfFactors(const Change& change, const Simulator::Model& model) {
+  return fmt::format("{} by factors of durations, {} (see the interval)", change.text(),
+                     model.factors().sourceOf(change.target));
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/edits.h"
+
+#include <algorithm>
+
+#include "lacuna/analyzer/text_match.h"
+#include "lacuna/prof/bounds.h"
+
+namespace lacuna::analyzer {
+
+double pick(const DurationFactor& factor, Bound bound) {
+  return bound == Bound::Likely ? factor.likely : bound == Bound::Low ? factor.low : factor.high;
+}
+
+bool isOn(const Change& change) {
+  return isOneOf(change.value, kOnWords);
+}
+
+bool isNamed(const Change& change, std::string_view name) {
+  return change.whole ? name == change.pattern : matchesPattern(name, change.pattern);
+}
+
+std::int64_t scaled(std::int64_t ns, double factor) {
+  return prof::wholeOf<std::int64_t>(static_cast<double>(ns) * factor);
+}
+
+void removeLaunch(Scenario& scenario, HostItem& item) {
+  scenario.removed[item.node] = 1;
+  scenario.nodes[item.node].durNs = 0;
+  item.gapNs = 0;
+  item.driverNs = 0;
+  item.durNs = 0;
+}
+
+void scaleLoader(Scenario& scenario, double factor) {
+  for (HostItem& item : scenario.items) {
+    if (item.kind != HostItemKind::LoaderWait) continue;
+    item.periodNs = scaled(item.periodNs, factor);
+    // Behind a batch that came late, only handing it over is left of the wait.
+    item.durNs = scaled(item.durNs, factor);
+  }
+  scenario.loader.batchNs = std::max<std::int64_t>(1, scaled(scenario.loader.batchNs, factor));
+}
+
+void playLoader(Scenario& scenario) {
+  scenario.loader.serial = scenario.loader.workers == 0;
+  scenario.pipelined = scenario.loader.canBePlayed();
+  scenario.touched = scenario.pipelined;
+}
+
+void scaleDetour(Scenario& scenario, Detour detour, double factor) {
+  const auto at = static_cast<std::size_t>(detour);
+  for (HostItem& item : scenario.items) {
+    const std::int64_t ns = std::min(item.gapNs, item.detourNs[at]);
+    prof::addTo(item.gapNs, scaled(ns, factor) - ns);
+    item.driverNs = std::min(item.driverNs, item.gapNs);
+    if ((item.detours >> at & 1) == 0) continue;
+    if (item.kind == HostItemKind::Launch && factor == 0) {
+      const std::int64_t before = item.gapNs;
+      removeLaunch(scenario, item);
+      item.gapNs = before;
+    } else if (item.kind == HostItemKind::Launch) {
+      item.durNs = scaled(item.durNs, factor);
+      scenario.nodes[item.node].durNs = scaled(scenario.nodes[item.node].durNs, factor);
+    } else {
+      if (factor == 0) item.node = kNowhere;
+      item.durNs = scaled(item.durNs, factor);
+    }
+  }
+}
+
+}  // namespace lacuna::analyzer
