@@ -143,6 +143,30 @@ def check_diff(gate, base, folder):
     check(keys_of(diff) == documented, f"printed {sorted(keys_of(diff))}, documented {sorted(documented)}")
 
 
+def check_changes(gate, base):
+    """The lists of changes, and the explanation of a prediction."""
+    listed = json.loads(gate("whatif", "--list", "--json").stdout)["changes"]
+    text, table = gate("whatif", "--list").stdout, gate("whatif", "--list", "--markdown").stdout
+    usage = gate("whatif", "--help").stdout
+    for change in listed:
+        check(change["form"] in text and change["form"] in usage and change["form"] in table, f"{change['name']} is not listed everywhere")
+    check(all(len(line) <= 80 for line in text.splitlines()), "a line of the list is longer than 80 columns")
+    check(gate("whatif", base, "--markdown").returncode == 2, "--markdown without --list")
+    check(gate("whatif", base).returncode == 2, "whatif without a change")
+    said = json.loads(gate("whatif", base, "static_graph=on", "--explain", "--json").stdout)
+    why = said["explain"]
+    now = why["changed_ns"]
+    for limit in why["limits"]:
+        if limit["of"] == "step":
+            check(limit["before_ns"] == now and limit["held"] == (now != limit["after_ns"]), f"a limit breaks the chain: {limit}")
+            now = limit["after_ns"]
+    check(why["limits"] and now == why["result_ns"] == said["predicted_ns_per_step"], f"the chain does not end at the prediction: {why}")
+    check("explain" not in json.loads(gate("whatif", base, "static_graph=on", "--json").stdout), "an explanation that nobody wanted")
+    text = gate("whatif", base, "static_graph=on", "--explain").stdout
+    chain = text[text.index("how it was predicted"):].splitlines()
+    check(all(len(line) <= 80 for line in chain) and "decided by" in chain[-1], f"explained: {chain}")
+
+
 def check_without_steps(gate, base, folder):
     """All figures are of the whole run then, and text, JSON and notes say so."""
     whole = write_run(os.path.join(folder, "whole.json"), marked=False)
@@ -188,6 +212,7 @@ def main():
         check_noise(gate, base, folder)
         check_unable(gate, base, folder)
         check_diff(gate, base, folder)
+        check_changes(gate, base)
         check_without_steps(gate, base, folder)
     sys.exit(1 if FAILED else 0)
 
