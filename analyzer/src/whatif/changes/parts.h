@@ -17,7 +17,7 @@ inline constexpr KnownError kMeasuredOnLoaders{0.05, "`scripts/bench predict`: s
 /// Shown by the debug-mode cases.
 inline constexpr KnownError kMeasuredOnWaits{0.1, "`scripts/bench predict`: debug mode"};
 /// Twice the greatest error that was measured.
-inline constexpr KnownError kNotMeasured{0.2, "not measured: twice the greatest error that was"};
+inline constexpr KnownError kNotMeasured{0.2, "not measured; twice the greatest measured error"};
 
 /// The words of a switch, on and off in turn.
 inline constexpr auto kSwitchWords = [] {
