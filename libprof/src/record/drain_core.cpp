@@ -71,12 +71,15 @@ void DrainCore::lookForRecorders() {
 void DrainCore::openRecorder(const fs::path& path) {
   const std::string name = path.filename().string();
   if (readers_.contains(name) || done_.contains(name)) return;
-  Result<MappedFile> file = MappedFile::open(path, place_.live);
+  int system = 0;
+  Result<MappedFile> file = MappedFile::open(path, place_.live, &system);
   if (!file.ok()) {
-    done_.insert(name);
-    book_.log(tick_.monotonicNs, LogLevel::Warning, file.error().message);
+    // The next look may find room again.
+    const bool isNew = system == 0 ? done_.insert(name).second : unopened_.emplace(name, file.error()).second;
+    if (isNew) book_.log(tick_.monotonicNs, LogLevel::Warning, file.error().message);
     return;
   }
+  unopened_.erase(name);
   learnClocks((*file).view().header());
   if (place_.live) noteWhereItIs((*file).view().header());
   auto reader = std::make_unique<ProcessReader>(std::move(*file), path, book_, batches_);
@@ -296,6 +299,7 @@ Status DrainCore::flush() {
 Status DrainCore::finish() {
   const MappingGuard::Scope scope;
   lookForRecorders();
+  if (!place_.live && !unopened_.empty()) return unopened_.begin()->second;
   for (auto& [name, reader] : readers_) reader->cutOff();
   lastClockRow_ = 0 < lastClockRow_ ? std::min(lastClockRow_, readClocks().monotonicNs - kClockRowEvery) : 0;
   drainAll(true);
@@ -309,6 +313,7 @@ Status DrainCore::finish() {
   }
   book_.writeEverybody(tick_.monotonicNs);
   Status finished = book_.writer().finish();
+  if (finished.ok() && !unopened_.empty()) finished = unopened_.begin()->second;
   if (!place_.live) return finished;
   // What did not come into the trace is in the segments yet, for recover().
   if (!finished.ok() && !isGone(place_.directory, key_)) return finished;

@@ -77,6 +77,7 @@ class DrainCore {
   Tick steady_;  ///< since when the wall clock has gone with the monotonic one
   std::map<std::string, std::unique_ptr<ProcessReader>> readers_;  ///< by file name
   std::set<std::string> done_;                                     ///< read to the end, or no recordings at all
+  std::map<std::string, Error> unopened_;                          ///< for want of room, though they may be sound
   std::map<std::string, std::string> saved_;  ///< states from a checkpoint, until the file is opened
   OpenStates savedOpen_;                      ///< the same, of what was open
   OpenLog openLog_;

@@ -50,9 +50,15 @@ ProcessInfo describe(const Header& header) {
 
 }  // namespace
 
-Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shared) {
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shared, int* system) {
+  int ignored = 0;
+  int& failed = system != nullptr ? *system : ignored;
   const int fd = ::open(path.c_str(), (shared ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path.string(), fileProblem(errno))};
+  if (fd < 0) {
+    const int code = errno;
+    if (code == EMFILE || code == ENFILE || code == ENOMEM || code == EIO) failed = code;
+    return Error{fmt::format("{}: cannot be opened: {}", path.string(), fileProblem(code))};
+  }
   struct stat status {};
   alignas(Header) unsigned char head[kHeaderBytes];
   const bool whole = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -72,7 +78,10 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shar
   void* at =
       mmap(nullptr, offsets.end, PROT_READ | PROT_WRITE, (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);
   ::close(fd);
-  if (at == MAP_FAILED) return Error{fmt::format("{}: cannot be mapped: {}", path.string(), std::strerror(errno))};
+  if (at == MAP_FAILED) {
+    failed = errno;
+    return Error{fmt::format("{}: cannot be mapped: {}", path.string(), std::strerror(failed))};
+  }
   return MappedFile(View{static_cast<unsigned char*>(at), offsets}, shared);
 }
 

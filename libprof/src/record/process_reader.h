@@ -25,7 +25,8 @@ class MappedFile {
  public:
   /// Checks everything that later accesses rely on. `shared` false gives a private copy that can be written without
   /// effect.
-  static Result<MappedFile> open(const std::filesystem::path& path, bool shared);
+  /// Answers an errno in `system` where the system lacked room or the disk failed, and the file may be sound.
+  static Result<MappedFile> open(const std::filesystem::path& path, bool shared, int* system = nullptr);
   MappedFile(MappedFile&& other) noexcept
       : view_(std::exchange(other.view_, View{})), shared_(other.shared_), guard_(std::move(other.guard_)) {}
   MappedFile& operator=(MappedFile&& other) noexcept {

@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <fstream>
@@ -48,6 +51,11 @@ class DamagedStateTest : public RecordingTest {
   static void write(const fs::path& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   }
+  static rlim_t addressSpace() {
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  }
   /// Nothing is made of it, nothing goes, and the message has these words.
   void expectRefused(const std::string& words) const {
     const auto result = recover(recordingDir(), recovered());
@@ -60,6 +68,27 @@ class DamagedStateTest : public RecordingTest {
 };
 
 TEST_F(DamagedStateTest, SoundItIsTakenUp) {
+  ASSERT_OK(recover(recordingDir(), recovered()));
+  EXPECT_EQ(Trace(recovered()).rows<Range>().size(), 3u);
+}
+
+TEST_F(DamagedStateTest, WithoutRoomForARecordersFileNothingIsRemoved) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take more of the address space than any limit";
+#endif
+  const auto file = recordersIn(recordingDir()).front();
+  const pid_t child = fork();
+  if (child == 0) {
+    // Room for all but the file itself.
+    const rlim_t most = addressSpace() + fs::file_size(file) / 2;
+    const rlimit limit{most, most};
+    setrlimit(RLIMIT_AS, &limit);
+    expectRefused("cannot be mapped");
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
   ASSERT_OK(recover(recordingDir(), recovered()));
   EXPECT_EQ(Trace(recovered()).rows<Range>().size(), 3u);
 }
