@@ -5,6 +5,7 @@
 // script tests/tools/same_reports.py.
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 
 #include "lacuna/analyzer/export.h"
@@ -12,7 +13,24 @@
 
 namespace {
 
-bool write(const lacuna::test::RunPlan& plan, const std::filesystem::path& path) {
+using lacuna::test::RunPlan;
+
+/// Runs with the findings that are no planted faults, and those that chance plants too seldom.
+constexpr std::array kOthers{
+    RunPlan{.steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000},
+    RunPlan{.steps = 60, .batchNs = 30'000'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 300'000'000},
+    RunPlan{.largeBytes = 30 << 20, .runsOut = true},
+    RunPlan{.deviceBytes = 125 << 20},
+    RunPlan{.steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .syncEachStep = true, .roundTrips = 10},
+    RunPlan{.kernelName = "sgemm_128x64", .syncEachStep = true},
+    RunPlan{.kernelName = "sgemm_128x64", .knob = "autotune", .knobValue = "off"},
+    RunPlan{.ranks = 2, .dataParallel = true},
+    RunPlan{.syncEveryOperators = 8, .knob = "debug", .knobValue = "anomaly detection"},
+    RunPlan{.profilerNs = 20'000'000},
+    RunPlan{.steps = 40, .cpuDevice = true, .largeBytes = 200 << 20},
+};
+
+bool write(const RunPlan& plan, const std::filesystem::path& path) {
   const auto status = lacuna::analyzer::exportTrace(*lacuna::test::makeRun(plan), path, lacuna::analyzer::Format::Lcn);
   if (!status) fmt::print(stderr, "planted_traces: {}\n", status.error().message);
   return status.ok();
@@ -30,6 +48,9 @@ int main(int argc, char** argv) {
   std::size_t number = 0;
   for (const lacuna::test::PlantedRun& run : lacuna::test::plantedRuns()) {
     if (!write(run.plan, folder / fmt::format("planted-{:02}.lcn", number++))) return 1;
+  }
+  for (const RunPlan& plan : kOthers) {
+    if (!write(plan, folder / fmt::format("planted-{:02}.lcn", number++))) return 1;
   }
   for (std::uint32_t seed = 0; seed < kByChance; ++seed) {
     if (!write(lacuna::test::anyPlan(seed), folder / fmt::format("chance-{:02}.lcn", seed))) return 1;
