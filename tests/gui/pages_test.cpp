@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <QAbstractItemModelTester>
@@ -11,6 +10,7 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
+#include <QDir>
 #include <QFile>
 #include <QFileInfo>
 #include <QHeaderView>
@@ -32,7 +32,6 @@
 #include <QTreeWidget>
 #include <QXmlStreamReader>
 #include <cerrno>
-#include <csignal>
 #include <random>
 
 #include "app/live_follower.h"
@@ -46,6 +45,7 @@
 #include "lacuna/prof/writer.h"
 #include "models/sql_model.h"
 #include "models/table_model.h"
+#include "support/small_files.h"
 #include "timeline/text.h"
 #include "views/charts.h"
 #include "views/compare_page.h"
@@ -1501,24 +1501,37 @@ class PagesTest : public QObject {
   }
 
   void aFileThatCannotBeWrittenSaysWhy() {
-    rlimit before{};
-    QCOMPARE(::getrlimit(RLIMIT_FSIZE, &before), 0);
-    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-    rlimit small = before;
-    small.rlim_cur = 100'000;
-    QSignalSpy failed(window_->sql()->runner(), &QueryRunner::failed);
-    QCOMPARE(::setrlimit(RLIMIT_FSIZE, &small), 0);
-    window_->sql()->runner()->exportCsv(
-        window_->trace(),
-        QStringLiteral(
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n"),
-        folder_.filePath(QStringLiteral("large.csv")));
-    const bool arrived = failed.wait(kPatienceMs);
-    ::setrlimit(RLIMIT_FSIZE, &before);
-    std::signal(SIGXFSZ, handler);
-    QVERIFY(arrived);
-    QVERIFY2(failed[0][0].toString().contains(qt_error_string(EFBIG)), qPrintable(failed[0][0].toString()));
-    QVERIFY(!QFileInfo::exists(folder_.filePath(QStringLiteral("large.csv"))));
+    // One is written in many pieces, the other in one that is cut short.
+    for (const int rows : {100'000, 100}) {
+      QSignalSpy failed(window_->sql()->runner(), &QueryRunner::failed);
+      bool arrived = false;
+      {
+        const test::SmallFiles small(static_cast<rlim_t>(rows));
+        window_->sql()->runner()->exportCsv(
+            window_->trace(),
+            QStringLiteral(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %1) SELECT i FROM n")
+                .arg(rows),
+            folder_.filePath(QStringLiteral("large.csv")));
+        arrived = failed.wait(kPatienceMs);
+      }
+      QVERIFY(arrived);
+      QVERIFY2(failed[0][0].toString().contains(qt_error_string(EFBIG)), qPrintable(failed[0][0].toString()));
+      QVERIFY(!QFileInfo::exists(folder_.filePath(QStringLiteral("large.csv"))));
+    }
+  }
+
+  void aPictureThatDoesNotFitSaysWhyAndLeavesNothing() {
+    const QString path = folder_.filePath(QStringLiteral("full.png"));
+    QImage picture(64, 64, QImage::Format_RGB32);
+    picture.fill(Qt::red);
+    QString problem;
+    {
+      const test::SmallFiles small(50);
+      problem = writePicture(path, picture);
+    }
+    QVERIFY2(problem.contains(path) && problem.contains(qt_error_string(EFBIG)), qPrintable(problem));
+    QCOMPARE(QDir(folder_.path()).entryList({QStringLiteral("*full.png")}).size(), 0);
   }
 
   void whyTheSecondTraceIsMissingStaysToBeRead() {

@@ -6,12 +6,14 @@
 #include <QFile>
 #include <QRegularExpression>
 #include <QTimer>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 
 #include "lacuna/analyzer/cells.h"
 #include "lacuna/analyzer/query.h"
 #include "lacuna/prof/place_file.h"
+#include "views/parts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -46,7 +48,7 @@ class CsvFile {
         place_(placeOf(path)),
         unfinished_(prof::unfinishedName(place_)),
         file_(QString::fromStdString(unfinished_.string())) {
-    good_ = file_.open(QIODevice::WriteOnly);
+    attempt([&] { return file_.open(QIODevice::WriteOnly); });
   }
   ~CsvFile() {
     if (unfinished_ != place_ && (file_.isOpen() || !good_)) file_.remove();
@@ -65,7 +67,9 @@ class CsvFile {
   /// Answers false once something could not be written.
   bool endLine() {
     line_ += '\n';
-    good_ = good_ && file_.write(line_.data(), static_cast<qint64>(line_.size())) == static_cast<qint64>(line_.size());
+    attempt([&] {
+      return file_.write(line_.data(), static_cast<qint64>(line_.size())) == static_cast<qint64>(line_.size());
+    });
     line_.clear();
     cells_ = 0;
     ++lines_;
@@ -73,20 +77,31 @@ class CsvFile {
   }
   /// Nothing, or why it could not be written.
   QString finish() {
-    good_ = good_ && file_.flush();
-    file_.close();  // only then a write that failed says why
-    good_ = good_ && file_.error() == QFileDevice::NoError;
+    attempt([&] { return file_.flush(); });
+    attempt([&] {
+      file_.close();
+      return file_.error() == QFileDevice::NoError;
+    });
     if (good_ && unfinished_ != place_) {
       const prof::Status placed = prof::placeFile(unfinished_, place_, prof::Existing::Replace);
       good_ = placed.ok();
       if (!good_) return words(placed.error().message);
     }
-    return good_ ? QString() : QueryRunner::tr("%1 cannot be written: %2").arg(path_, file_.errorString());
+    return good_ ? QString() : QueryRunner::tr("%1 cannot be written: %2").arg(path_, why_);
   }
   [[nodiscard]] QString path() const { return path_; }
   [[nodiscard]] quint64 rows() const { return lines_ - 1; }
 
  private:
+  /// Does what may fail, unless something has before.
+  template <class Work>
+  void attempt(Work work) {
+    if (!good_) return;
+    errno = 0;
+    good_ = work();
+    if (!good_) why_ = whyFailed(file_, errno);
+  }
+
   QString path_;
   std::filesystem::path place_;
   std::filesystem::path unfinished_;  ///< what is written; the place itself where that is a pipe or a device
@@ -94,7 +109,8 @@ class CsvFile {
   std::string line_;
   int cells_ = 0;
   quint64 lines_ = 0;
-  bool good_ = false;
+  bool good_ = true;
+  QString why_;  ///< it is not
 };
 
 QueryRunner::QueryRunner(QObject* parent) : QObject(parent) {}

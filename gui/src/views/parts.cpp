@@ -13,6 +13,7 @@
 #include <QPainter>
 #include <QStringList>
 #include <QVBoxLayout>
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -51,12 +52,17 @@ QString whyProtected(const QString& path) {
   return {};
 }
 
+QString whyFailed(const QFile& file, int code) {
+  return code == 0 ? file.errorString() : qt_error_string(code);
+}
+
 QString writeFile(const QString& path, const QByteArray& bytes, prof::Existing existing) {
   if (const QString problem = whyProtected(path); !problem.isEmpty()) return problem;
   const auto write = [&](const std::filesystem::path& part) -> prof::Status {
     QFile into(QString::fromStdString(part.string()));
-    const bool written = into.open(QIODevice::WriteOnly) && into.write(bytes) == bytes.size() && into.flush();
-    return written ? prof::Status() : prof::Error{notWritten(path, into.errorString()).toStdString()};
+    errno = 0;
+    const bool written = into.open(QIODevice::WriteOnly | QIODevice::Unbuffered) && into.write(bytes) == bytes.size();
+    return written ? prof::Status() : prof::Error{notWritten(path, whyFailed(into, errno)).toStdString()};
   };
   const prof::Status status = prof::writeWhole(path.toStdString(), write, existing);
   return status ? QString() : words(status.error().message);

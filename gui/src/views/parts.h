@@ -7,6 +7,7 @@
 #include "lacuna/prof/place_file.h"
 
 class QByteArray;
+class QFile;
 class QFrame;
 class QImage;
 class QLabel;
@@ -30,6 +31,8 @@ QFrame* card(const QString& heading, QWidget* content, QWidget* parent);
 void protectFile(const QString& path);
 /// Why this file cannot be written, if it is one of those.
 QString whyProtected(const QString& path);
+/// Why a write failed that left this errno: Qt keeps no reason for one that a full disk cut short.
+QString whyFailed(const QFile& file, int code);
 /// Writes a whole file; what was there before stays until then, and for good if it is to be kept: then it is in the
 /// way. Answers nothing, or why it cannot be written.
 QString writeFile(const QString& path, const QByteArray& bytes, prof::Existing existing = prof::Existing::Replace);
