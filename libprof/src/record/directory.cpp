@@ -229,6 +229,8 @@ Result<std::string> removeFolder(const fs::path& directory) {
   if (!folder.ok()) return folder.error();
   std::vector<std::string> left;
   const SharedLink link = sharedLinkOf(*folder, settings->key);
+  // First, so that whoever is killed in the middle leaves no recording of which a part is missing.
+  folder->removeSettings();
   if (link.folder) removeShared(*link.folder, left);
   if (link.state == SharedLink::State::Foreign) left.push_back(link.target.string());
   for (const std::string& name : folder->removeFiles()) left.push_back((folder->path() / name).string());

@@ -91,9 +91,9 @@ bool writeAll(int fd, std::string_view bytes) {
 }  // namespace
 
 bool isRecordingFile(std::string_view name) {
-  // The last four are the supervisor's: its page of switches, its trace before the program runs, and call chains.
-  constexpr std::array<std::string_view, 7> kNames = {kSettingsFile, kOwnerFile,    "checkpoint", "output",
-                                                      "control",     kUnnamedTrace, "frames"};
+  // The last three are the supervisor's: its page of switches, its trace before the program runs, and call chains.
+  constexpr std::array<std::string_view, 8> kNames = {kSettingsFile,  kOwnerFile, "checkpoint",  "output",
+                                                      kSnapshotDraft, "control",  kUnnamedTrace, "frames"};
   if (name.starts_with("stacks-") || name.starts_with("open-") || name == kSettingsDraft) return true;
   if (name.ends_with(kDraft)) name.remove_suffix(kDraft.size());
   return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(kFileSuffix) || name.ends_with(".failed");
@@ -192,11 +192,17 @@ Result<std::string> Folder::readFile(const std::string& name, std::size_t most, 
   return Error{fmt::format("{}: cannot be read: {}", (path_ / name).string(), problemOf(code))};
 }
 
-std::vector<std::string> Folder::removeFiles() const {
-  // Without its settings it is no recording any more, whatever comes between this and the rest.
+void Folder::removeSettings() const {
   removeOne(fd(), kSettingsFile);
+}
+
+std::vector<std::string> Folder::removeFiles() const {
+  removeSettings();
+  std::vector<std::string> all = names();
+  // Segments whose removal is interrupted have an owner yet, by which they are found.
+  std::stable_partition(all.begin(), all.end(), [](const std::string& name) { return name != kOwnerFile; });
   std::vector<std::string> foreign;
-  for (std::string& name : names()) {
+  for (std::string& name : all) {
     if (!removeOne(fd(), name)) foreign.push_back(std::move(name));
   }
   return foreign;

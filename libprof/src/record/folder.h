@@ -39,8 +39,10 @@ class Folder {
   /// The content of a regular file, of `most` bytes at the most. Answers an errno in `error`.
   [[nodiscard]] Result<std::string> readFile(const std::string& name, std::size_t most, int* error = nullptr) const;
 
+  /// Takes a recording its settings: it is none any more, so nobody recovers what a removal has left of it.
+  void removeSettings() const;
   /// Removes the files that a recording makes, and the folders of a snapshot with theirs. Answers the names of all
-  /// else, which stays.
+  /// else, which stays. Settings go first, and the note of whose segments these are goes last.
   [[nodiscard]] std::vector<std::string> removeFiles() const;
   /// Removes the folder where it is empty and has its name yet. 0, or an errno.
   [[nodiscard]] int removeItself() const;

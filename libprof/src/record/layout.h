@@ -22,6 +22,8 @@ inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
 inline constexpr const char* kSettingsDraft = "settings.new";
 inline constexpr const char* kSharedLink = "shm";
+/// A snapshot's trace until it is whole.
+inline constexpr const char* kSnapshotDraft = "snapshot.lcn";
 /// In the folder in shared memory: the key of the recording that it belongs to, and where that was made.
 inline constexpr const char* kOwnerFile = "owner";
 

@@ -105,6 +105,18 @@ Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   return {};
 }
 
+/// A removal takes the settings first, and begins when the trace is whole. What an interrupted one leaves is no loss.
+Error whyNone(const fs::path& directory, const Error& why) {
+  std::error_code error;
+  const Result<std::string> note = recording::readFile(recording::outputNotePath(directory));
+  if (!note.ok() || fs::exists(fs::symlink_status(directory / recording::kSettingsFile, error))) return why;
+  const fs::path trace = writtenTrace(directory, *note);
+  const Result<Reader> written = Reader::open(trace);
+  if (!written.ok() || !(*written).complete()) return why;
+  return Error{fmt::format("{}: has ended, and its trace is whole: {}; delete what is left of the recording",
+                           directory.string(), trace.string())};
+}
+
 /// A link that leads elsewhere may be damage, and may be a trap; what it hides cannot be told from nothing.
 Status refuseForeignLink(const fs::path& directory, std::uint64_t key) {
   const auto folder = recording::Folder::open(directory);
@@ -161,7 +173,7 @@ Status writeTrace(const fs::path& directory, const fs::path& output, const std::
 Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool keep,
                            const std::function<void(Drainer::Access&)>& add, Existing existing) {
   const Result<recording::Settings> settings = recording::readSettings(directory);
-  if (!settings.ok()) return settings.status().error();
+  if (!settings.ok()) return whyNone(directory, settings.error());
   const MappingGuard::Scope scope;
   const Result<fs::path> behind = behindLinks(to);
   if (!behind.ok()) return behind.error();

@@ -202,6 +202,16 @@ Status copyRecorder(const fs::path& from, const fs::path& folder, std::vector<st
   return cannotBeWritten(folder / from.filename(), errno);
 }
 
+/// In a recording that lies beside the trace the draft goes with it, also when its writer is killed. Elsewhere other
+/// recordings may have traces of the same name in the making.
+fs::path draftOf(const fs::path& directory, const fs::path& output) {
+  std::error_code error;
+  const fs::path beside = fs::canonical(directory, error).parent_path();
+  const bool isBeside = !error && fs::equivalent(beside, fs::absolute(output, error).parent_path(), error);
+  if (isBeside && !error) return directory / kSnapshotDraft;
+  return fmt::format("{}.{:016x}.part", output.string(), recordingKey(directory));
+}
+
 /// The copy is a folder of our own, or none at all.
 void removeCopy(const fs::path& copy) {
   const Result<Folder> folder = Folder::openItself(copy);
@@ -244,7 +254,7 @@ std::uint64_t eventsOf(const View& view) {
   std::uint64_t events = header.dropped.load() + header.droppedStarts.load() + header.droppedOpen.load();
   for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
     const ThreadEntry& entry = view.thread(index);
-    events += entry.dropped.load() + entry.droppedStarts.load() + openIn(entry);
+    events += entry.dropped.load() + entry.droppedStarts.load() + entry.ended + rangesInGap(entry).all();
     std::uint32_t segment = entry.first.load();
     for (std::uint32_t hops = 0; segment != 0 && segment <= count && hops < count; ++hops) {
       const LostEvents lost = eventsIn(view.segmentBase(segment));
@@ -291,8 +301,8 @@ Result<DrainStats> makeSnapshot(const fs::path& directory, const fs::path& outpu
     removeCopy(copy);
     return status.error();
   }
-  // Other recordings may have traces of the same name in the making.
-  const fs::path temporary = fmt::format("{}.{:016x}.part", output.string(), recordingKey(directory));
+  // The trace appears whole or not at all.
+  const fs::path temporary = draftOf(directory, output);
   const Status made = createDraft(temporary);
   Result<DrainStats> stats = made.ok() ? writeCopy(copy, temporary, how) : made.error();
   removeCopy(copy);

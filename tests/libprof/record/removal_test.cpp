@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -112,6 +113,63 @@ TEST_F(RemovalTest, LeavesWhatNoRecordingMakesAndNamesIt) {
   EXPECT_FALSE(readSettings(recordingDir()).ok());
   EXPECT_TRUE(segments == recordingDir() || !fs::exists(segments));
   expectVictimIsWhole();
+}
+
+/// The names of what is deleted in some folders, in order.
+class Deletions {
+ public:
+  explicit Deletions(const std::vector<fs::path>& folders) : fd_(inotify_init1(IN_NONBLOCK)) {
+    for (const fs::path& folder : folders) EXPECT_GE(inotify_add_watch(fd_, folder.c_str(), IN_DELETE), 0);
+  }
+  Deletions(const Deletions&) = delete;
+  Deletions& operator=(const Deletions&) = delete;
+  ~Deletions() { close(fd_); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    alignas(inotify_event) char buffer[1 << 14];
+    const ssize_t got = read(fd_, buffer, sizeof buffer);
+    for (ssize_t at = 0; at < got;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+      if (event->len > 0) names.emplace_back(event->name);
+      at += static_cast<ssize_t>(sizeof *event + event->len);
+    }
+    return names;
+  }
+
+ private:
+  int fd_;
+};
+
+TEST_F(RemovalTest, SettingsGoFirstAndTheNoteOfTheOwnerGoesLast) {
+  makeRecording(true);
+  const fs::path segments = segmentFolder(recordingDir());
+  if (segments == recordingDir()) GTEST_SKIP() << "/dev/shm has no room";
+  for (const fs::path& file : {segments / "1-0.lcr", segments / "stacks-1", recordingDir() / kSnapshotDraft})
+    make(file);
+  const Deletions deletions({recordingDir(), segments});
+  ASSERT_OK(removeRecording(recordingDir()));
+  const std::vector<std::string> wanted = {kSettingsFile, "1-0.lcr",   "stacks-1",
+                                           kOwnerFile,    kSharedLink, kSnapshotDraft};
+  EXPECT_EQ(deletions.names(), wanted);
+}
+
+TEST_F(RemovalTest, WhatAnInterruptedRemovalLeavesIsNoRecordingAndItsTraceIsNamed) {
+  makeRecording();
+  auto drainer = Drainer::create(recordingDir(), trace());
+  ASSERT_OK(drainer);
+  ASSERT_OK(drainer->flush());
+  const fs::path rest = home_ / "rest.recording";
+  fs::copy(recordingDir(), rest);
+  fs::remove(rest / kSettingsFile);
+  const auto early = recover(rest, home_ / "recovered.lcn");
+  ASSERT_FALSE(early.ok());
+  EXPECT_NE(early.error().message.find("not a recording"), std::string::npos) << early.error().message;
+  ASSERT_OK(drainer->finish());
+  const auto late = recover(rest, home_ / "recovered.lcn");
+  ASSERT_FALSE(late.ok());
+  EXPECT_NE(late.error().message.find("its trace is whole: " + trace().string()), std::string::npos)
+      << late.error().message;
+  EXPECT_FALSE(fs::exists(home_ / "recovered.lcn"));
 }
 
 TEST_F(RemovalTest, ATraceThatIsWholeIsNoFailureForWhatOthersPutBesideIt) {
