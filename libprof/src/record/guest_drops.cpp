@@ -43,32 +43,31 @@ GapDomain* gapOf(ThreadEntry& entry, std::uint32_t domain) {
     if (entry.gap[i].domain == domain) return &entry.gap[i];
   }
   if (entry.gapDomains == kGapDomains) return nullptr;
-  entry.gap[entry.gapDomains] = {domain, 0, 0, 0};
-  return &entry.gap[entry.gapDomains++];
+  GapDomain& fresh = entry.gap[entry.gapDomains];
+  fresh = {domain, 0, 0};
+  inOrder();
+  ++entry.gapDomains;
+  return &fresh;
 }
 
 /// What a dropped begin or end would have done to the nesting of ranges, so that later ends meet their own beginnings.
-/// Answers how many ranges are lost by it: one whose begin and end are both dropped. One that is open behind the gap,
-/// or was before it, has a row.
+/// The gap counts the ranges that are lost: those whose begin and end are both dropped. One that is open behind it, or
+/// was before it, has a row. Answers how many are lost beside those of the gap.
 std::uint64_t countNesting(ThreadEntry& entry, std::uint64_t word) {
   const bool opens = kindOf(word) != Kind::Pop;
   GapDomain* gap = gapOf(entry, domainOf(word));
   if (gap == nullptr) {
     // Whoever reads it cannot tell which ends belong to ranges of the gap, and leaves all of them out.
-    const std::uint64_t open = openIn(entry);
     entry.gapDomains = kTooManyDomains;
-    return open + (opens ? 1 : 0);
+    return opens ? 1 : 0;
   }
-  if (opens) {
-    ++gap->pushes;
-    return 0;
-  }
-  if (gap->pushes == 0) {
+  if (!opens && gap->pushes() == 0) {
     ++gap->pops;
     return 0;
   }
-  --gap->pushes;
-  return 1;
+  constexpr std::uint64_t kBegins = 1, kEnds = (std::uint64_t{1} << 32) - 1;
+  __atomic_store_n(&gap->ranges, gap->ranges + (opens ? kBegins : kEnds), __ATOMIC_RELAXED);
+  return 0;
 }
 
 }  // namespace

@@ -7,6 +7,11 @@
 /// Counts what a guest has no room for.
 namespace lacuna::prof::recording {
 
+/// What stands before it is stored before what stands behind it, as whoever looks sees it when this process was killed.
+inline void inOrder() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
 /// Once per process, before the first thread records.
 bool makeDropKey();
 void addLost(ThreadEntry& entry, const LostEvents& lost);

@@ -165,7 +165,9 @@ extern "C" uint64_t lacunaDropped(void) {
   if (active == nullptr) return 0;
   std::uint64_t dropped = active->view.header().dropped.load(std::memory_order_relaxed);
   for (std::uint32_t i = 1; i <= kMaxThreads; ++i) {
-    dropped += active->view.thread(i).dropped.load(std::memory_order_relaxed);
+    const ThreadEntry& entry = active->view.thread(i);
+    dropped += entry.dropped.load(std::memory_order_relaxed) + __atomic_load_n(&entry.ended, __ATOMIC_RELAXED) +
+               rangesInGap(entry).lost;
   }
   return dropped;
 }

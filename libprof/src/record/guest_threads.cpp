@@ -134,9 +134,11 @@ std::uint32_t takeFirst(const View& view, ThreadEntry& entry) {
 /// The entry of a thread that is gone, and of which nothing is left, serves another one. What was dropped of it stays
 /// counted.
 void freeEntry(const View& view, ThreadEntry& entry) {
-  addLost(view.thread(kKeptEntry), {entry.dropped.exchange(0, std::memory_order_relaxed) + openIn(entry),
+  const std::uint64_t ranges = entry.ended + rangesInGap(entry).all();
+  addLost(view.thread(kKeptEntry), {entry.dropped.exchange(0, std::memory_order_relaxed) + ranges,
                                     entry.droppedStarts.exchange(0, std::memory_order_relaxed)});
   entry.gapRecords = 0;
+  entry.ended = 0;
   entry.current.store(0, std::memory_order_relaxed);
   entry.name.store(0, std::memory_order_relaxed);
   entry.generation.fetch_add(1, std::memory_order_relaxed);
@@ -209,21 +211,29 @@ void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std:
   }
 }
 
-/// The first record after dropped ones tells what they were.
+/// The first record after dropped ones tells what they were. Whoever finds the process killed in between tells by the
+/// number of the last such record whether the gap is in it.
 std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr_t cursor) {
   if (entry.gapRecords == 0) return cursor;
   const std::uint32_t domains = entry.gapDomains > kGapDomains ? 0 : entry.gapDomains;
   auto* slot = reinterpret_cast<std::uint64_t*>(cursor);
   slot[2] = entry.gapRecords;
-  slot[3] = entry.gapDomains > kGapDomains ? 1 : 0;
+  slot[3] = std::uint64_t{entry.gapNumber} << 1 | (entry.gapDomains > kGapDomains ? 1 : 0);
   for (std::uint32_t i = 0; i < domains; ++i) {
     slot[4 + 2 * i] = entry.gap[i].domain;
-    slot[5 + 2 * i] = static_cast<std::uint64_t>(entry.gap[i].pops) << 32 | entry.gap[i].pushes;
+    slot[5 + 2 * i] = packPair(entry.gap[i].pops, entry.gap[i].pushes());
   }
   slot[1] = word(Kind::Gap, (1 + domains) << 16, 0);
+  entry.endedNext = entry.ended + rangesInGap(entry).lost;
+  inOrder();
   __atomic_store_n(slot, stamp(mapping), __ATOMIC_RELEASE);
+  inOrder();
+  __atomic_store_n(&entry.ended, entry.endedNext, __ATOMIC_RELAXED);
+  inOrder();
   entry.gapRecords = 0;
+  inOrder();
   entry.gapDomains = 0;
+  ++entry.gapNumber;
   return cursor + (2 + domains) * kSlotBytes;
 }
 
@@ -271,6 +281,8 @@ bool takeEntry(Mapping& mapping) {
     entry.startStamp = stamp(mapping);
     entry.gapRecords = 0;
     entry.gapDomains = 0;
+    entry.gapNumber = 1;
+    entry.ended = 0;
     prctl(PR_GET_NAME, entry.comm, 0, 0, 0);
     entry.name.store(threadName(), std::memory_order_relaxed);
     pthread_setspecific(gEntryKey, &entry);

@@ -17,7 +17,7 @@
 namespace lacuna::prof::recording {
 
 inline constexpr std::uint64_t kMagic = 0x3143455241434c00;  // "\0LCAREC1"
-inline constexpr std::uint32_t kVersion = 8;
+inline constexpr std::uint32_t kVersion = 9;
 inline constexpr const char* kFileSuffix = ".lcr";
 inline constexpr const char* kSettingsFile = "settings";
 inline constexpr const char* kSettingsDraft = "settings.new";
@@ -102,12 +102,19 @@ enum class EntryState : std::uint32_t { Free, Live, Exited, Kept };
 /// The entry of those. The first, so that they are read before the rows that refer to them.
 inline constexpr std::uint32_t kKeptEntry = 1;
 
+/// Ranges of a domain in a gap.
 struct GapDomain {
   std::uint32_t domain;
-  std::uint32_t pops;    ///< of ranges opened before the gap
-  std::uint32_t pushes;  ///< of ranges still open after it
-  std::uint32_t unused;
+  std::uint32_t pops;  ///< of ranges opened before the gap
+  /// Begun in the gap: those that have ended, and are lost << 32 | those that are still open. One goes from these to
+  /// those in one store, for a process may be killed behind any instruction.
+  std::uint64_t ranges;
+  [[nodiscard]] std::uint32_t pushes() const {
+    return static_cast<std::uint32_t>(__atomic_load_n(&ranges, __ATOMIC_RELAXED));
+  }
+  [[nodiscard]] std::uint64_t ended() const { return __atomic_load_n(&ranges, __ATOMIC_RELAXED) >> 32; }
 };
+static_assert(sizeof(GapDomain) == 16);
 
 struct ThreadEntry {
   std::atomic<EntryState> state;
@@ -118,14 +125,16 @@ struct ThreadEntry {
   std::atomic<std::uint32_t> current;
   std::uint64_t startStamp;
   std::uint64_t endStamp;
-  std::atomic<std::uint64_t> dropped;  ///< events, see eventsOf(); without the ranges that are open in the gap
+  std::atomic<std::uint64_t> dropped;  ///< events, see eventsOf(); without ranges that began in a gap
   std::atomic<std::uint64_t> droppedStarts;
   char comm[16];
   // Only the thread itself uses these while it lives. A gap is what was dropped since the last record.
   std::uint64_t gapRecords;
   std::uint32_t gapDomains;
-  std::uint32_t unused;
+  std::uint32_t gapNumber;  ///< of this gap, or the next one; its record has it, too
   GapDomain gap[kGapDomains];
+  std::uint64_t ended;      ///< ranges that began and ended in the gaps before this one, and are lost
+  std::uint64_t endedNext;  ///< the same with this gap, once its record is written
 };
 inline constexpr std::size_t kThreadBytes = 256;
 static_assert(sizeof(ThreadEntry) <= kThreadBytes);
@@ -173,7 +182,8 @@ enum class Kind : std::uint8_t {
   Flow = 11,      ///< domain: phase; {id, category}
   Log = 12,       ///< domain: source; name: text; {level, 0}
   Row = 13,       ///< domain: further slots << 16 | bytes; name: table; the packed row
-  Gap = 14,       ///< domain: further slots; {records, too many domains}, then per domain {domain, pops << 32 | pushes}
+  Gap = 14,  ///< domain: further slots; {records, number << 1 | too many domains}, then per domain {domain, pops << 32
+             ///< | pushes}
   Execution = 15,  ///< a push: {what, correlation} {sequence, bytes} {enqueueStart, enqueueNs << 32 | enqueueThread}
   Wait = 16,       ///< a push: {what, sequence}
   Memory = 17,     ///< name: tensor; {address, bytes} {sequence, what: of op, action and role << 16 | queue}
@@ -302,12 +312,29 @@ inline std::uint64_t openIn(const std::uint64_t* gap) {
   for (std::size_t i = 2; i < slotsOf(gap[1]); ++i) open += gap[2 * i + 1] & 0xffffffff;
   return open;
 }
-inline std::uint64_t openIn(const ThreadEntry& entry) {
+/// Ranges that began in the gap that the thread is in.
+struct GapRanges {
   std::uint64_t open = 0;
+  std::uint64_t lost = 0;
+  [[nodiscard]] std::uint64_t all() const { return open + lost; }
+};
+inline GapRanges rangesInGap(const ThreadEntry& entry) {
+  GapRanges ranges;
+  if (__atomic_load_n(&entry.gapRecords, __ATOMIC_RELAXED) == 0) return ranges;
   const std::uint32_t domains = __atomic_load_n(&entry.gapDomains, __ATOMIC_RELAXED);
-  if (__atomic_load_n(&entry.gapRecords, __ATOMIC_RELAXED) == 0 || domains > kGapDomains) return 0;
-  for (std::uint32_t i = 0; i < domains; ++i) open += __atomic_load_n(&entry.gap[i].pushes, __ATOMIC_RELAXED);
-  return open;
+  // Of too many domains nobody can tell which ends belong to ranges of the gap, so all of these are lost.
+  std::uint64_t& open = domains > kGapDomains ? ranges.lost : ranges.open;
+  for (std::size_t i = 0; i < domains && i < kGapDomains; ++i) {
+    open += entry.gap[i].pushes();
+    ranges.lost += entry.gap[i].ended();
+  }
+  return ranges;
+}
+/// Ranges that are lost for a thread that writes no more, of which the records of all gaps to `toldGap` were read.
+inline std::uint64_t rangesLost(const ThreadEntry& entry, std::uint32_t toldGap) {
+  // It was killed when the record was written and the gap not yet over.
+  if (entry.gapRecords != 0 && entry.gapNumber == toldGap) return entry.endedNext;
+  return entry.ended + rangesInGap(entry).all();
 }
 
 /// What is lost with such a segment.

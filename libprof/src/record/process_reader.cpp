@@ -22,7 +22,12 @@ constexpr const char* kTooManyOpen = "too many ranges are open";
 
 bool hasDrops(const ThreadEntry& entry) {
   return entry.dropped.load(std::memory_order_relaxed) != 0 ||
-         entry.droppedStarts.load(std::memory_order_relaxed) != 0 || openIn(entry) != 0;
+         entry.droppedStarts.load(std::memory_order_relaxed) != 0 || rangesInGap(entry).all() != 0;
+}
+
+/// Of the gaps that are over: the one that a living thread is in changes while it is read.
+std::uint64_t endedIn(const ThreadEntry& entry) {
+  return __atomic_load_n(&entry.ended, __ATOMIC_RELAXED);
 }
 
 std::uint64_t loadWord(const std::uint64_t* at) {
@@ -240,7 +245,7 @@ const char* ProcessReader::whyDropped() const {
 }
 
 void ProcessReader::noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs nowNs, std::uint64_t further) {
-  const std::uint64_t counted = entry.dropped.load(std::memory_order_relaxed);
+  const std::uint64_t counted = entry.dropped.load(std::memory_order_relaxed) + endedIn(entry);
   const std::uint64_t dropped = counted - std::min(counted, thread.unseen) + further;
   if (dropped <= thread.dropped) return;
   book_.drop(nowNs, process_, thread.id, dropped - thread.dropped, whyDropped());
@@ -275,7 +280,7 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
   ++closedThreads_;
   const ThreadEntry& entry = view().thread(thread.index);
   if (entry.generation.load(std::memory_order_relaxed) == thread.generation) {
-    noteDrops(thread, entry, endNs, openIn(entry));
+    noteDrops(thread, entry, endNs, rangesLost(entry, thread.toldGap) - endedIn(entry));
     droppedStarts_ += entry.droppedStarts.load(std::memory_order_relaxed);
   }
   if (!thread.id) return;

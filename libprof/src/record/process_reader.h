@@ -94,6 +94,7 @@ class ProcessReader {
     std::uint64_t dropped = 0;  ///< events that its Drop rows count
     std::uint64_t unseen = 0;   ///< ranges with a row although the ring overwrote their begin
     std::uint64_t notKept = 0;  ///< ranges for which there was no room, since the last Drop row of them
+    std::uint32_t toldGap = 0;  ///< number of the last gap of which a record was read
     bool mayEndUnseen = false;  ///< a gap lost track: its ends without a begin may be of ranges that were dropped
     RangeStacks stacks;
   };

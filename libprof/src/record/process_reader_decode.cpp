@@ -154,6 +154,7 @@ void ProcessReader::start(Thread& thread, std::uint64_t number, const OpenRange&
 }
 
 void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+  thread.toldGap = static_cast<std::uint32_t>(slot[3] >> 1);
   if ((slot[3] & 1) != 0) {
     thread.mayEndUnseen = true;
     closeAll(thread, timeNs);

@@ -64,6 +64,7 @@ void ProcessReader::release(Thread& thread) {
   entry.current.store(0, std::memory_order_relaxed);
   entry.dropped.store(0, std::memory_order_relaxed);
   entry.droppedStarts.store(0, std::memory_order_relaxed);
+  __atomic_store_n(&entry.ended, 0, __ATOMIC_RELAXED);
   entry.name.store(0, std::memory_order_relaxed);
   entry.generation.fetch_add(1, std::memory_order_relaxed);
   entry.state.store(EntryState::Free, std::memory_order_release);
@@ -134,6 +135,7 @@ void ProcessReader::saveThread(Saver& saver, Thread& thread) {
   saver.put(thread.lastNs);
   saver.put(thread.dropped);
   saver.put(thread.unseen);
+  saver.put(thread.toldGap);
   saver.put(thread.mayEndUnseen);
 }
 
@@ -191,6 +193,7 @@ std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
   thread->lastNs = loader.getTime();
   thread->dropped = loader.get<std::uint64_t>();
   thread->unseen = loader.get<std::uint64_t>();
+  thread->toldGap = loader.get<std::uint32_t>();
   thread->mayEndUnseen = loader.get<bool>();
   if (thread->segment == 0) return thread;
   const bool isPlace = thread->segment <= maxSegments_ && thread->offset >= kSegmentHead &&
