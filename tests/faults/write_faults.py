@@ -18,64 +18,13 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import disk  # noqa: E402
+
 OLD = b"older file\n" * 100
 SOME = 5  # places of a subject that are tried without --all
 CODES = [str(errno.ENOSPC), str(errno.EIO), "short"]
-
-
-class Inode:
-    def __init__(self, data=b"", durable=None):
-        self.data = bytearray(data)
-        self.durable = durable if durable is None else bytes(durable)
-
-
-class Disk:
-    """Files as processes see them, and as they are on the disk."""
-
-    def __init__(self, files):
-        self.names = {path: Inode(data, data) for path, data in files.items()}
-        self.durable_names = dict(self.names)
-
-    def apply(self, op):
-        path, to = op["path"], op["to"]
-        if op["what"] == "open":
-            inode = self.names.setdefault(path, Inode())
-            if op["truncates"]:
-                del inode.data[:]
-        elif op["what"] == "write" and path in self.names:
-            data, offset, piece = self.names[path].data, op["offset"], bytes.fromhex(op["bytes"])
-            data.extend(bytes(max(0, offset - len(data))))
-            data[offset : offset + len(piece)] = piece
-        elif op["what"] == "cut" and path in self.names:
-            data = self.names[path].data
-            del data[op["offset"] :]
-            data.extend(bytes(op["offset"] - len(data)))
-        elif op["what"] == "rename" and path in self.names:
-            self.names[to] = self.names.pop(path)
-        elif op["what"] == "remove":
-            self.names.pop(path, None)
-        elif op["what"] == "sync" and path in self.names:
-            self.names[path].durable = bytes(self.names[path].data)
-        elif op["what"] == "sync":
-            self.sync_folder(path)
-
-    def sync_folder(self, folder):
-        for names in (self.durable_names, self.names):
-            for path in [p for p in names if os.path.dirname(p) == folder]:
-                if path in self.names:
-                    self.durable_names[path] = self.names[path]
-                else:
-                    self.durable_names.pop(path)
-
-    def states(self):
-        """What may be found afterwards: a killed process leaves everything; a power failure what was synced, and of names
-        either all or those that were synced; what lies behind the synced bytes of a file is missing, or zero."""
-        yield "killed", {path: bytes(inode.data) for path, inode in self.names.items()}
-        for when, names in (("names first", self.names), ("names last", self.durable_names)):
-            yield f"power cut, {when}", {path: inode.durable or b"" for path, inode in names.items()}
-        yield "power cut, zeros", {
-            path: (inode.durable or b"").ljust(len(inode.data), b"\0") for path, inode in self.names.items()
-        }
 
 
 class Subject:
@@ -153,9 +102,7 @@ class Bench:
         final = self.content(subject)
         with open(self.path("count")) as file:
             count = int(file.read())
-        with open(self.path("log")) as file:
-            log = [json.loads(line) for line in file]
-        replayed = self.replay(subject, log, final)
+        replayed = self.replay(subject, disk.read_log(self.path("log")), final)
         faults = self.fail_each(subject, count, final)
         print(f"{subject.name}: {count} changes, {faults} faults, {replayed} states", flush=True)
 
@@ -169,19 +116,12 @@ class Bench:
 
     def replay(self, subject, log, final):
         self.fresh(subject)
-        before = {}
-        for folder, _, names in os.walk(self.work):
-            for name in names:
-                path = os.path.join(folder, name)
-                if not os.path.islink(path):
-                    with open(path, "rb") as file:
-                        before[path] = file.read()
-        disk, seen = Disk(before), {}
+        model, seen = disk.Disk(disk.files_below(self.work)), {}
         target = os.path.join(self.work, subject.target)
         for number, op in enumerate([None, *log]):
             if op:
-                disk.apply(op)
-            for kind, files in disk.states():
+                model.apply(op)
+            for kind, files in model.states():
                 data = files.get(target)
                 key = hashlib.sha256(data or b"none").digest()
                 if key not in seen:
@@ -189,7 +129,7 @@ class Bench:
                 if not seen[key]:
                     self.complain(subject, f"{kind} after change {number} ({op and op['what']})", "the file is not whole")
                     return len(seen)
-        if bytes(disk.names[target].data) != final:
+        if bytes(model.names[target].data) != final:
             self.complain(subject, "replay", "the log does not lead to the file that was written")
         return len(seen)
 
