@@ -47,6 +47,7 @@
 #include "models/table_model.h"
 #include "support/small_files.h"
 #include "timeline/text.h"
+#include "views/change_controls.h"
 #include "views/charts.h"
 #include "views/compare_page.h"
 #include "views/flame_page.h"
@@ -1476,14 +1477,14 @@ class PagesTest : public QObject {
     follow(path);
     OverviewPage* overview = window_->overview();
     QCOMPARE(window_->findings().analysis->loader.workers, 32U);
-    QCOMPARE(overview->workers()->value(), 32);
+    QCOMPARE(overview->controls()->slider("loader.workers")->value(), 32);
     QVERIFY(!overview->drawing()->step().changed);
     overview->playChange(QStringLiteral("loader.workers=40"));
-    QCOMPARE(overview->workers()->value(), 32);
+    QCOMPARE(overview->controls()->slider("loader.workers")->value(), 32);
     QCOMPARE(overview->otherChange()->text(), QStringLiteral("loader.workers=40"));
     QTRY_VERIFY(overview->drawing()->step().changed && !overview->busy());
     overview->playChange(QStringLiteral("loader.workers=20"));
-    QCOMPARE(overview->workers()->value(), 20);
+    QCOMPARE(overview->controls()->slider("loader.workers")->value(), 20);
     QVERIFY(overview->otherChange()->text().isEmpty());
     QTRY_VERIFY(!overview->busy());
   }
@@ -1493,10 +1494,11 @@ class PagesTest : public QObject {
     auto analysis = std::make_shared<analyzer::Analysis>(*few.analysis);
     analysis->loader.workers = few.analysis->loader.workers + 20;
     window_->overview()->setFindings({analysis, few.simulator, {}});
-    QCOMPARE(window_->overview()->workers()->value(), static_cast<int>(analysis->loader.workers));
-    window_->overview()->workers()->setValue(3);
+    QCOMPARE(window_->overview()->controls()->slider("loader.workers")->value(),
+             static_cast<int>(analysis->loader.workers));
+    window_->overview()->controls()->slider("loader.workers")->setValue(3);
     window_->overview()->setFindings(few);
-    QCOMPARE(window_->overview()->workers()->value(), 3);
+    QCOMPARE(window_->overview()->controls()->slider("loader.workers")->value(), 3);
     QTRY_VERIFY(!window_->busy());
   }
 

@@ -36,6 +36,7 @@
 #include "models/sql_model.h"
 #include "models/table_model.h"
 #include "timeline/text.h"
+#include "views/change_controls.h"
 #include "views/charts.h"
 #include "views/finding_card.h"
 #include "views/finding_panel.h"
@@ -1074,8 +1075,8 @@ class WindowTest : public QObject {
     QVERIFY(!step.changed);
     QCOMPARE(durationWords(step.prediction.measuredNsPerStep), QStringLiteral("10.0 ms"));
     QVERIFY(!step.before.stretches.empty());
-    overview->workers()->setEnabled(true);
-    overview->workers()->setValue(4);
+    overview->controls()->slider("loader.workers")->setEnabled(true);
+    overview->controls()->slider("loader.workers")->setValue(4);
     QTRY_VERIFY(!overview->busy());
     QVERIFY(overview->prediction().startsWith(QStringLiteral("Predicted step")));
     QVERIFY(overview->prediction().contains(QStringLiteral("nineteen of twenty runs")));
@@ -1115,13 +1116,29 @@ class WindowTest : public QObject {
     QCOMPARE(overview->otherChange()->text(), QStringLiteral("kernel:relu*0.5"));
     QTRY_VERIFY(overview->drawing()->step().changed);
     overview->playChange(QStringLiteral("fuse=on"));
-    QVERIFY(overview->fuse()->isChecked());
+    QVERIFY(overview->controls()->checkBox("fuse")->isChecked());
     overview->otherChange()->setText(QStringLiteral("nonsense=1"));
     QVERIFY(overview->prediction().contains(QStringLiteral("nonsense")));
     overview->otherChange()->setText(QStringLiteral("kernel:nothing*0.5"));
     QVERIFY2(overview->prediction().contains(QStringLiteral("no kernel of the steps")),
              qPrintable(overview->prediction()));
     QTRY_VERIFY(!overview->busy());
+  }
+
+  void aChangeHasTheControlThatTheAnalyzerLists() {
+    openAnalysed();
+    const ChangeControls* controls = window_->overview()->controls();
+    for (const analyzer::ChangeInfo* info : analyzer::listChanges()) {
+      QCOMPARE(controls->slider(info->name) != nullptr, info->control == analyzer::ChangeControl::Slider);
+      QCOMPARE(controls->checkBox(info->name) != nullptr, info->control == analyzer::ChangeControl::CheckBox);
+      if (QCheckBox* box = controls->checkBox(info->name); box != nullptr) {
+        box->setChecked(true);
+        QVERIFY(controls->changes() == std::vector<std::string>{std::string(info->name) + "=on"});
+        box->setChecked(false);
+      }
+    }
+    QVERIFY(controls->changes().empty());
+    QTRY_VERIFY(!window_->overview()->busy());
   }
 
   void tablesShowTheAnalyzersNumbers() {

@@ -4,14 +4,12 @@
 
 #include <QAbstractButton>
 #include <QApplication>
-#include <QCheckBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QResizeEvent>
 #include <QScrollArea>
-#include <QSlider>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -20,6 +18,7 @@
 #include "lacuna/analyzer/summary.h"
 #include "models/analysis_tables.h"
 #include "models/table_model.h"
+#include "views/change_controls.h"
 #include "views/charts.h"
 #include "views/finding_card.h"
 #include "views/parts.h"
@@ -31,7 +30,6 @@ namespace lacuna::gui {
 
 namespace {
 
-constexpr int kMostWorkers = 16;
 constexpr std::size_t kMostFindings = 12;
 constexpr int kColumnWidth = 1120;
 constexpr int kBothWidth = 1880;
@@ -208,36 +206,20 @@ QWidget* OverviewPage::whatIfCard() {
   auto* inside = new QWidget(this);
   auto* down = new QVBoxLayout(inside);
   down->setContentsMargins(0, 0, 0, 0);
-  auto* across = new QHBoxLayout;
-  across->setSpacing(18);
-  workersLabel_ = new QLabel(inside);
-  workersLabel_->setMinimumWidth(150);
-  workers_ = new QSlider(Qt::Horizontal, inside);
-  workers_->setRange(0, kMostWorkers);
-  workers_->setFixedWidth(200);
-  workers_->setAccessibleName(tr("Loader workers"));
-  staticGraph_ = new QCheckBox(tr("static graph"), inside);
-  fuse_ = new QCheckBox(tr("fuse"), inside);
-  across->addWidget(workersLabel_);
-  across->addWidget(workers_);
-  across->addWidget(staticGraph_);
-  across->addWidget(fuse_);
+  controls_ = new ChangeControls(inside);
   other_ = new QLineEdit(inside);
   other_->setPlaceholderText(tr("another change: amp=bf16, kernel:gelu*0.5, host*0.8 …"));
   other_->setAccessibleName(tr("Another change"));
   other_->setClearButtonEnabled(true);
-  across->addStretch();
   prediction_ = selectableLabel({}, "dim", inside);
   drawing_ = new StepDrawing(inside);
-  down->addLayout(across);
+  down->addWidget(controls_);
   down->addWidget(other_);
   down->addSpacing(6);
   down->addWidget(drawing_, 1);
   down->addWidget(prediction_);
   connect(other_, &QLineEdit::textChanged, this, &OverviewPage::play);
-  connect(workers_, &QSlider::valueChanged, this, &OverviewPage::play);
-  connect(staticGraph_, &QCheckBox::toggled, this, &OverviewPage::play);
-  connect(fuse_, &QCheckBox::toggled, this, &OverviewPage::play);
+  connect(controls_, &ChangeControls::changed, this, &OverviewPage::play);
   return card(tr("What if"), inside, this);
 }
 
@@ -262,7 +244,6 @@ void OverviewPage::setFailure(const QString& message) {
 
 void OverviewPage::setFindings(const Findings& findings) {
   const bool again = findings_.analysis != nullptr;  // a recording has grown: what is being played stays
-  const bool untouched = !again || workers_->value() == recordedWorkers();
   findings_ = findings;
   const analyzer::Analysis& analysis = *findings_.analysis;
   verdict_->setText(words(analyzer::verdict(analysis)));
@@ -275,23 +256,11 @@ void OverviewPage::setFindings(const Findings& findings) {
   fillTops();
   whatIf_->setVisible(findings_.simulator != nullptr);
   if (!again) {
-    const QSignalBlocker a(staticGraph_), b(fuse_), c(other_);
+    const QSignalBlocker blocked(other_);
     other_->clear();
-    staticGraph_->setChecked(false);
-    fuse_->setChecked(false);
   }
-  const int played = untouched ? recordedWorkers() : workers_->value();
-  {
-    const QSignalBlocker blocked(workers_);
-    workers_->setRange(recordedWorkers() > 0 ? 1 : 0, std::max({kMostWorkers, recordedWorkers(), played}));
-    workers_->setValue(played);
-  }
-  workers_->setEnabled(analysis.loader.present && analysis.loader.workersKnown);
+  controls_->setAnalysis(analysis, again);
   play();
-}
-
-int OverviewPage::recordedWorkers() const {
-  return static_cast<int>(findings_.analysis->loader.workers);
 }
 
 void OverviewPage::setDark(bool dark) {
@@ -337,19 +306,13 @@ void OverviewPage::activateFinding(std::size_t n) {
 }
 
 void OverviewPage::playChange(const QString& change) {
-  const QString workers = QStringLiteral("loader.workers=");
-  const bool aboutWorkers = change.startsWith(workers);
-  bool isNumber = false;
-  const int count = aboutWorkers ? change.mid(workers.size()).toInt(&isNumber) : 0;
-  if (isNumber && workers_->isEnabled() && count >= workers_->minimum() && count <= workers_->maximum()) {
-    if (other_->text().startsWith(workers)) other_->clear();
-    workers_->setValue(count);
-  } else if (change == QLatin1String("static_graph=on")) {
-    staticGraph_->setChecked(true);
-  } else if (change == QLatin1String("fuse=on")) {
-    fuse_->setChecked(true);
+  const auto parsed = analyzer::parseChange(change.toStdString());
+  if (parsed && controls_->canShow(*parsed)) {
+    const auto written = analyzer::parseChange(other_->text().trimmed().toStdString());
+    if (written && written->target == parsed->target) other_->clear();
+    controls_->apply(*parsed);
   } else {
-    if (aboutWorkers && findings_.analysis) workers_->setValue(recordedWorkers());
+    if (parsed) controls_->reset(parsed->target);
     other_->setText(change);
   }
   scroll_->ensureWidgetVisible(whatIf_);
@@ -378,28 +341,12 @@ QString OverviewPage::csv() const {
   return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
 }
 
-QString OverviewPage::workersWords() const {
-  const int workers = workers_->value();
-  if (workers > 0 || !findings_.analysis) return tr("loader workers: %1").arg(workers);
-  const analyzer::LoaderStats& loader = findings_.analysis->loader;
-  if (!loader.present) return tr("loader workers: not recorded");
-  if (!loader.workersKnown) return tr("loader workers: unknown");
-  // Processes of their own are in no trace of the training process.
-  return loader.busyNs == 0 ? tr("loader workers: as recorded") : tr("loader workers: none");
-}
-
 void OverviewPage::play() {
-  workersLabel_->setText(workersWords());
   if (!findings_.simulator) return;
   std::vector<analyzer::Change> changes;
-  const auto add = [&](const std::string& wanted) {
-    if (auto change = analyzer::parseChange(wanted)) changes.push_back(*change);
-  };
-  if (workers_->value() != recordedWorkers()) {
-    add("loader.workers=" + std::to_string(workers_->value()));
+  for (const std::string& text : controls_->changes()) {
+    if (auto change = analyzer::parseChange(text)) changes.push_back(*change);
   }
-  if (staticGraph_->isChecked()) add("static_graph=on");
-  if (fuse_->isChecked()) add("fuse=on");
   if (const QString other = other_->text().trimmed(); !other.isEmpty()) {
     auto change = analyzer::parseChange(other.toStdString());
     const prof::Status fits = change ? findings_.simulator->check(*change) : prof::Status(change.error());

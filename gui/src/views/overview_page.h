@@ -8,17 +8,16 @@
 #include "app/job.h"
 #include "views/page.h"
 
-class QCheckBox;
 class QLabel;
 class QLineEdit;
 class QScrollArea;
-class QSlider;
 class QBoxLayout;
 class QTableView;
 class QVBoxLayout;
 
 namespace lacuna::gui {
 
+class ChangeControls;
 struct PlayedStep;
 class LedgerBar;
 class StepChart;
@@ -44,8 +43,7 @@ class OverviewPage : public Page {
   [[nodiscard]] QString prediction() const;
   /// Figures of the page as comma-separated values: the ledger, then the steps.
   [[nodiscard]] QString csv() const;
-  [[nodiscard]] QSlider* workers() const { return workers_; }
-  [[nodiscard]] QCheckBox* fuse() const { return fuse_; }
+  [[nodiscard]] ChangeControls* controls() const { return controls_; }
   [[nodiscard]] QLineEdit* otherChange() const { return other_; }
   [[nodiscard]] StepDrawing* drawing() const { return drawing_; }
   /// A change is being played.
@@ -73,9 +71,6 @@ class OverviewPage : public Page {
   /// That the page needs at its width to show the list of causes whole.
   [[nodiscard]] int heightWithCauses() const;
   void play();
-  [[nodiscard]] QString workersWords() const;
-  /// The loader's, in the run that was recorded.
-  [[nodiscard]] int recordedWorkers() const;
   void showPlayed(const PlayedStep& step);
 
   Findings findings_;
@@ -91,10 +86,7 @@ class OverviewPage : public Page {
   QVBoxLayout* list_;
   StepDrawing* drawing_;
   QWidget* whatIf_;
-  QSlider* workers_;
-  QLabel* workersLabel_;
-  QCheckBox* staticGraph_;
-  QCheckBox* fuse_;
+  ChangeControls* controls_;
   QLineEdit* other_;
   QScrollArea* scroll_;
   /// The costliest of their kind, where a large window has room for them.
