@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutations of bytes whatever they mean. All take (random, bytes) and answer bytes."""
 
+import functools
 import gzip
 import struct
 
@@ -84,12 +85,18 @@ def gz(data):
     return gzip.compress(data, 6, mtime=0)
 
 
+@functools.lru_cache
+def blanks(size, as_gzip):
+    """So many spaces, to stand behind other parts of a compressed file."""
+    return gz(b" " * size) if as_gzip else native.zstd(b" " * size)
+
+
 def packed(random, data):
     """The same compressed, whole or cut or with a tail; or a bomb of it."""
     pack = random.choice((gz, lambda text: native.zstd(text) or gz(text)))
     kind = random.randrange(6)
     if kind == 0:
-        return pack(data + b" " * random.choice((1 << 20, 200 << 20)))
+        return pack(data) + blanks(random.choice((1 << 20, 200 << 20)), pack is gz or not native.ZSTD)
     done = pack(data)
     if kind == 1:
         return truncate(random, done)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutations of Perfetto's protocol buffers."""
 
+import functools
 import struct
 import zlib
 
@@ -154,9 +155,14 @@ def deep_packet(random, data):
     return data + packet(payload)
 
 
+@functools.lru_cache
+def zeros(size):
+    return zlib.compress(bytes(size), 1)
+
+
 def claims(random, data):
     """A packet that is compressed, or says how long it is, and is not."""
-    text = zlib.compress(bytes(random.choice((1000, 300 << 20))), 1)
+    text = zeros(random.choice((1000, 300 << 20)))
     return data + packet(b"\x92\x03" + varint(len(text)) + text)  # compressed_packets, field 50
 
 
