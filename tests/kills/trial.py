@@ -43,7 +43,7 @@ class Plan:
 
     def __init__(self, seed, number, kinds):
         rng = self.rng = random.Random(f"{seed}-{number}")
-        self.kind = kinds[number % len(kinds)]
+        self.kind = rng.choice(kinds)
         targets = TARGETS + (["child"] if "children=" in self.kind.words else [])
         self.target = rng.choice(targets)
         self.moment = rng.choices(["start", "running", "end", "removal"], [15, 65, 10, 10])[0]
