@@ -173,8 +173,7 @@ bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockL
       thread.stuck = true;
       return false;
     }
-    thread.segment = first;
-    thread.offset = kSegmentHead;
+    goTo(thread, first);
   }
   const bool tsc = header().clock == ClockKind::Tsc;
   bool any = false;
@@ -224,10 +223,16 @@ bool ProcessReader::moveOn(Thread& thread) {
   }
   drained_[thread.segment] = true;
   toRecycle_.push_back(thread.segment);
-  thread.segment = next;
-  thread.offset = kSegmentHead;
+  goTo(thread, next);
   growAhead();
   return true;
+}
+
+void ProcessReader::goTo(Thread& thread, std::uint32_t segment) {
+  thread.segment = segment;
+  thread.offset = kSegmentHead;
+  // Not that of the segment before: by it a later drainer tells whether the place is still good.
+  thread.lap = view().segment(segment).lap.load(std::memory_order_relaxed);
 }
 
 bool ProcessReader::owns(std::uint32_t segment, const Thread& thread) const {

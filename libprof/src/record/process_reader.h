@@ -86,7 +86,7 @@ class ProcessReader {
     ThreadId id;  ///< none for what a flight recorder keeps apart from its ring
     std::uint32_t segment = 0;
     std::uint32_t offset = 0;
-    std::uint32_t lap = 0;
+    std::uint32_t lap = 0;  ///< that of its segment
     bool savedAtEnd = false;
     bool stuck = false;   ///< its chain of segments is damaged
     bool closed = false;  ///< it exited and all is read
@@ -104,6 +104,7 @@ class ProcessReader {
   void enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock);
   bool drainThread(Thread& thread, ThreadEntry& entry, const ClockLine& clock, std::uint64_t limit);
   bool moveOn(Thread& thread);
+  void goTo(Thread& thread, std::uint32_t segment);
   /// `further` events are lost beside those that the entry counts.
   void noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs nowNs, std::uint64_t further = 0);
   void noteDrops(TimeNs nowNs);

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "libprof/record/recorded.h"
@@ -68,6 +69,39 @@ TEST_F(PoolTest, FullPoolDropsTheNewestAndCountsThem) {
   EXPECT_EQ(stats_.dropped, dropped);
   EXPECT_GT(dropped, 0u);
   EXPECT_EQ(marks.front().payload, 0u);
+}
+
+/// Segments that were emptied in place and others follow each other.
+TEST_F(PoolTest, ADrainerThatDiesAnywhereInATinyPoolLeavesEachEventOnce) {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    begin(4 * recording::kSegmentBytes, false);
+    auto drainer = Drainer::create(recordingDir(), trace());
+    ASSERT_OK(drainer);
+    std::mt19937 random(seed);
+    std::uint64_t emitted = 0;
+    for (std::uint32_t step = 0; step < 20; ++step) {
+      const std::uint64_t more = random() % 6000;
+      std::thread([&] { markNumbers(emitted, emitted + more / 8); }).join();
+      markNumbers(emitted + more / 8, emitted + more);
+      emitted += more;
+      ASSERT_OK(random() % 3 == 0 ? (*drainer).drain().status() : (*drainer).flush());
+    }
+    markNumbers(emitted, emitted + 1000);
+    emitted += 1000;
+    drainer = Error{"it is dead"};
+    lacunaDetach();
+    const auto recovered = trace().parent_path() / "recovered.lcn";
+    ASSERT_OK(recover(recordingDir(), recovered));
+    Trace file(recovered);
+    std::set<std::uint64_t> numbers;
+    for (const Mark& mark : file.rows<Mark>()) EXPECT_TRUE(numbers.insert(mark.payload).second) << mark.payload;
+    std::uint64_t dropped = 0;
+    for (const Drop& drop : file.rows<Drop>()) dropped += drop.count;
+    EXPECT_EQ(numbers.size() + dropped, emitted);
+    std::filesystem::remove(recovered);
+    std::filesystem::remove(trace());
+  }
 }
 
 TEST_F(PoolTest, MoreThreadsThanThereAreEntriesComeAndGo) {
