@@ -43,6 +43,8 @@ def blocks(data):
             block = Block(data, at)
         except (IndexError, struct.error):
             break
+        if block.end <= at:  # a mutant of a mutant
+            break
         found.append(block)
         at = block.end
     return found
