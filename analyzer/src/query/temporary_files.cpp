@@ -5,18 +5,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <type_traits>
 
 namespace lacuna::analyzer {
 namespace {
 
-/// The system's file lies behind it, as SQLite gives one piece of memory for both.
-struct alignas(std::max_align_t) CountedFile {
+/// The system's file lies behind it, as SQLite gives one piece of memory for both, aligned to eight bytes.
+struct CountedFile {
   sqlite3_file base;
   TemporaryFiles* files;
   std::uint64_t bytes;  ///< up to its end
 };
+
+static_assert(alignof(CountedFile) <= 8 && sizeof(CountedFile) % 8 == 0);
 
 CountedFile& counted(sqlite3_file* file) {
   return *reinterpret_cast<CountedFile*>(file);
