@@ -22,12 +22,7 @@ constexpr std::string_view kIndent = "  ";
 /// The form, and the text beside it, in as many lines as that takes.
 std::string entry(std::string_view form, std::string_view text, std::size_t formColumns) {
   const std::size_t left = kIndent.size() + formColumns + kIndent.size();
-  std::string out = fmt::format("{}{:<{}}{}", kIndent, form, formColumns, kIndent);
-  for (const char c : wrapped(text, kListColumns - left)) {
-    out += c;
-    if (c == '\n') out += std::string(left, ' ');
-  }
-  return out + '\n';
+  return fmt::format("{}{:<{}}{}{}\n", kIndent, form, formColumns, kIndent, wrapped(text, kListColumns - left, left));
 }
 
 template <class IsListed>

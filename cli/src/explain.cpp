@@ -26,13 +26,7 @@ std::string line(std::string_view label, std::int64_t ns, std::string_view comme
 }
 
 std::string indented(std::string_view text) {
-  const std::string indent(kReasonIndent, ' ');
-  std::string out = indent;
-  for (const char c : wrapped(text, kExplainColumns - kReasonIndent)) {
-    out += c;
-    if (c == '\n') out += indent;
-  }
-  return out + '\n';
+  return std::string(kReasonIndent, ' ') + wrapped(text, kExplainColumns - kReasonIndent, kReasonIndent) + '\n';
 }
 
 std::string text(const NamedNumber& constant) {

@@ -99,12 +99,12 @@ std::string humanDuration(std::int64_t ns) {
   return scaled(static_cast<double>(ns), kUnits, std::size(kUnits));
 }
 
-std::string wrapped(std::string_view text, std::size_t columns) {
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
   std::string lines;
   while (text.size() > columns) {
     const std::size_t blank = text.rfind(' ', columns);
     if (blank == std::string_view::npos || blank == 0) break;
-    lines.append(text.substr(0, blank)) += '\n';
+    lines.append(text.substr(0, blank)).append("\n").append(indent, ' ');
     text.remove_prefix(blank + 1);
   }
   return lines.append(text);

@@ -44,7 +44,7 @@ class ChromeEvent {
   void beginNamed(char phase, ArgTable table, prof::ArgSetId set, std::string_view category, std::string_view name,
                   const ChromePlaces::Place& place, prof::TimeNs startNs);
   void length(prof::TimeNs durNs);
-  /// What renders the arguments that are columns.
+  /// The source of the arguments that are columns.
   [[nodiscard]] ArgSource& source() { return source_; }
   [[nodiscard]] ChromeShape& shape() { return shape_; }
   void value(std::string_view key, prof::ArgScope scope);
@@ -76,7 +76,7 @@ class ChromeEvent {
 
  private:
   void impliedFlows();
-  /// What the shape says of the arguments; false where it says nothing.
+  /// Writes the arguments that the shape holds; false where it holds none.
   bool putArguments(ArgTable table);
   /// Whether the event says a column in Kineto's words.
   template <class Row>

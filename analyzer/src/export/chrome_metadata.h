@@ -37,9 +37,9 @@ class ChromeMetadata {
   /// A metadata event as its file wrote it, but for the pid of a process that has another one here.
   std::string metadataOf(const prof::Environment& row) const;
   std::string withOwnPid(const prof::Environment& row) const;
-  /// What a file of ours says about processes and devices, in Kineto's words, and of itself.
+  /// Writes processes, devices and the trace itself of a file of ours, in Kineto's words.
   void describeOwnTrace();
-  /// What the recording says of its machine and program; what a file said of itself is said elsewhere.
+  /// Writes the machine and the program of the recording. Members that an imported file had are written elsewhere.
   std::string ownEnvironment() const;
   void describeLives();
   template <class Row>

@@ -35,7 +35,7 @@ class ChromePlaces {
   [[nodiscard]] const std::map<std::string, std::string_view, std::less<>>& environment() const { return environment_; }
   [[nodiscard]] std::string_view environment(const std::string& key) const;
 
-  /// Of what the trace does not describe, a place without pid and tid.
+  /// A place without pid and tid where the trace does not describe it.
   [[nodiscard]] const Place& of(prof::ThreadId thread) const { return found(threads_, thread); }
   [[nodiscard]] const Place& of(prof::QueueId queue) const { return found(queues_, queue); }
   /// The place of a range, which lies on a queue or on a thread.
@@ -78,7 +78,7 @@ class ChromePlaces {
   std::string token(std::string_view what, std::uint32_t id, std::uint64_t number) const;
   /// A device as a pid: the number alone is a GPU, as Kineto has it; others of ours say what they are, such as
   /// "cpu:0@1234" for the CPU device of a process. Of merged ranks each device has the process that fills it in its
-  /// name, and where that tells no difference "cuda:0#2" is the second.
+  /// name, and where two are still alike "cuda:0#2" is the second.
   void nameDevice(const prof::Device& device);
   /// The pid that a device has in its file, or would have in Kineto's; empty where neither is so.
   std::string givenDevice(const prof::Device& device) const;

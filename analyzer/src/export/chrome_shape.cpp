@@ -30,7 +30,7 @@ std::string_view defaultShape(ArgTable table) {
   }
 }
 
-/// What a line gives a value to: an event, and its arguments, have one of each name. Flow points may be many.
+/// The target of a line's value. An event has one of each name, and so have its arguments; flow points may be many.
 std::string memberOf(std::string_view line) {
   if (line.empty() || (line[0] == kShapeFlow && !line.starts_with("~\""))) return std::string(line);
   const bool isField = line[0] == kShapeField || line[0] == kShapeConstant;

@@ -28,7 +28,7 @@ class UnpackedDatabase {
 
  private:
   explicit UnpackedDatabase(std::span<unsigned char> bytes) : bytes_(bytes) {}
-  /// A database with a write-ahead log is told to have none: it was packed alone.
+  /// A packed database comes without its write-ahead log, so its header is changed to need none.
   void forgetLog();
 
   std::span<unsigned char> bytes_;

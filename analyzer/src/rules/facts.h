@@ -52,7 +52,7 @@ class Facts {
   [[nodiscard]] double timesAStep(std::uint64_t count) const {
     return static_cast<double>(count) / static_cast<double>(analysis.stepCount() * analysis.processCount());
   }
-  /// Of a step, 0 … 1.
+  /// The share of a step, 0 … 1.
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
   /// Whether the time is a large enough share of a step to act on, for a finding of this rule's kind.
   [[nodiscard]] bool isWorthActing(std::int64_t nsPerStep) const;

@@ -11,7 +11,7 @@
 
 #include "lacuna/prof/result.h"
 
-/// What kernels gain from the knobs that change them (Calibration::knobs()): factors on their durations, by kind of
+/// Gains of kernels by the knobs that change them (Calibration::knobs()): factors on their durations, by kind of
 /// kernel and by how long it takes. Built in, or measured on a machine by `lacuna calibrate`. docs/calibration.md.
 namespace lacuna::analyzer {
 

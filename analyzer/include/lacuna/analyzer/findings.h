@@ -39,7 +39,7 @@ enum class GainBasis : std::uint8_t {
 };
 std::string_view gainBasisName(GainBasis basis);
 
-/// What a quantity counts, and how a title prints it.
+/// The unit of a quantity, by which a title prints it.
 enum class QuantityUnit : std::uint8_t {
   Name,     ///< no number: the name of a call, a kernel, a device
   Number,   ///< with so many decimals

@@ -26,7 +26,8 @@ void detect(const Facts& facts, Outcome& out) {
   finding.quantities = {Quantity::share("share", share)};
   finding.confidence = kSure;
   finding.advice = "half precision pays on CPUs with matrix units for it (AMX); without them compute in f32";
-  finding.notPredicted = "whether the CPU has such units is not in the trace; a short run in f32 tells (lacuna diff)";
+  finding.notPredicted =
+      "the trace does not name the units of the CPU; compare it with a short run in f32 (lacuna diff)";
   out.addAsItIs(std::move(finding));
 }
 
