@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/prof/generate.h"
 

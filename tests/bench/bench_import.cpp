@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/store.h"
 
 /// Kineto JSON to a store with all its links with two threads, beside simdjson touching the same fields of the text in

@@ -5,7 +5,7 @@
 // found, one JSON object a line. tests/bench/findings counts them.
 #include <fmt/format.h>
 
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 #include "support/planted_runs.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "e2e/run_fixture.h"
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 
 namespace lacuna {
 namespace {

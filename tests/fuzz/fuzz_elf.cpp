@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/kernel_name.h"
+#include "formats/kernel_name.h"
 #include "symbols/module_file.h"
 #include "symbols/name_module.h"
 #include "symbols/symbolizer.h"

@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "formats/json_text.h"
 #include "lacuna/analyzer/cells.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/utf8.h"
 #include "query/sql_rules.h"
-#include "store/json_text.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"
 

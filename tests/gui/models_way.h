@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "app/trace.h"
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/memory_at.h"
 #include "lacuna/analyzer/track_queries.h"

@@ -41,6 +41,7 @@
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/flame.h"
+#include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"
 #include "models/sql_model.h"

@@ -30,6 +30,8 @@
 #include "app/screenshot.h"
 #include "gui/qt_main.h"
 #include "gui/sample_trace.h"
+#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "models/analysis_tables.h"
 #include "models/details_model.h"

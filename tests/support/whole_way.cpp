@@ -11,6 +11,7 @@
 #include <iterator>
 #include <vector>
 
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/flame.h"

@@ -10,9 +10,9 @@
 #include "export/byte_sink.h"
 #include "export/chrome_places.h"
 #include "export/chrome_shape.h"
+#include "formats/json_text.h"
+#include "formats/own_columns.h"
 #include "lacuna/analyzer/args.h"
-#include "store/json_text.h"
-#include "store/own_columns.h"
 
 namespace lacuna::analyzer {
 

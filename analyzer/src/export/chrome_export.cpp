@@ -11,9 +11,9 @@
 #include "export/chrome_places.h"
 #include "export/export_meter.h"
 #include "export/exporters.h"
-#include "store/arg_rules.h"
-#include "store/json_text.h"
-#include "store/range_launches.h"
+#include "formats/arg_rules.h"
+#include "formats/json_text.h"
+#include "links/range_launches.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include "store/arg_rules.h"
-#include "store/json_text.h"
-#include "store/range_launches.h"
+#include "formats/arg_rules.h"
+#include "formats/json_text.h"
+#include "links/range_launches.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <array>
 
-#include "store/arg_rules.h"
-#include "store/json_text.h"
-#include "store/own_columns.h"
-#include "store/range_launches.h"
+#include "formats/arg_rules.h"
+#include "formats/json_text.h"
+#include "formats/own_columns.h"
+#include "links/range_launches.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "store/json_text.h"
+#include "formats/json_text.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formats/arg_rules.h"
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/store.h"
-#include "store/arg_rules.h"
 
 namespace lacuna::analyzer {
 

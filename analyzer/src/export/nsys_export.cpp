@@ -13,9 +13,9 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "formats/nsys_schema.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/file_error.h"
-#include "store/nsys_schema.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -10,11 +10,11 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "formats/arg_rules.h"
+#include "formats/json_text.h"
+#include "formats/perfetto_schema.h"
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/utf8.h"
-#include "store/arg_rules.h"
-#include "store/json_text.h"
-#include "store/perfetto_schema.h"
 
 namespace lacuna::analyzer {
 namespace {

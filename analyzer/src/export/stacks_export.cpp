@@ -11,9 +11,9 @@
 
 #include "export/exporters.h"
 #include "export/unique_names.h"
+#include "formats/json_text.h"
 #include "lacuna/analyzer/utf8.h"
-#include "store/json_text.h"
-#include "store/recording_spans.h"
+#include "links/recording_spans.h"
 
 namespace lacuna::analyzer {
 namespace {

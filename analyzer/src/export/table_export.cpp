@@ -10,9 +10,9 @@
 #include <numeric>
 
 #include "export/exporters.h"
+#include "formats/json_text.h"
 #include "lacuna/analyzer/cells.h"
 #include "store/backend.h"
-#include "store/json_text.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "store/arg_rules.h"
+#include "formats/arg_rules.h"
 #include "store/table_sort.h"
 
 namespace lacuna::analyzer {

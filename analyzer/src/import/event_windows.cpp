@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "import/chrome/json_walker.h"
 #include "import/importers.h"
-#include "import/json_walker.h"
 
 namespace lacuna::analyzer {
 namespace {

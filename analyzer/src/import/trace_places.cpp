@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "store/json_text.h"
+#include "formats/json_text.h"
 #include "store/table_sort.h"
 
 namespace lacuna::analyzer {

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/devices.h"
+#include "analysis/shown_steps.h"
+#include "formats/kernel_name.h"
 #include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/analyzer/xml_text.h"
 #include "lacuna/prof/bounds.h"
-#include "report/devices.h"
 #include "report/sequence_text.h"
-#include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/words.h"
-#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {

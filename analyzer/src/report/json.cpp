@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/devices.h"
+#include "analysis/shown_steps.h"
 #include "lacuna/analyzer/report.h"
-#include "report/devices.h"
 #include "report/gain_factors.h"
 #include "report/json_writer.h"
 #include "report/sequence_text.h"
-#include "report/shown_steps.h"
+#include "whatif/sample_rate.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -587,7 +588,7 @@ std::string renderJson(const Analysis& analysis) {
   writeQueueLengths(json, analysis);
   writeProjectedRanges(json, analysis.projectedRanges);
   writeBottleneck(json, analysis.bottleneck);
-  json.field("samples_per_second", analysis.samplesPerSecond());
+  json.field("samples_per_second", samplesPerSecond(analysis));
   writeCalls(json, analysis.calls);
   writeCopies(json, analysis.copies);
   writeCommunication(json, analysis);

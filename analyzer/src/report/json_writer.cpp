@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "store/json_text.h"
+#include "formats/json_text.h"
 
 namespace lacuna::analyzer {
 void JsonWriter::separate() {

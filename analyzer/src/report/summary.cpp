@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <span>
 
+#include "analysis/shown_steps.h"
 #include "lacuna/prof/bounds.h"
-#include "report/shown_steps.h"
 #include "rules/facts.h"
 #include "rules/words.h"
 

@@ -11,16 +11,16 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/shown_steps.h"
+#include "formats/kernel_name.h"
 #include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/bounds.h"
 #include "report/gain_factors.h"
-#include "report/shown_steps.h"
 #include "report/text_details.h"
 #include "rules/words.h"
-#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -11,11 +11,11 @@
 #include <functional>
 #include <map>
 
+#include "analysis/devices.h"
+#include "formats/kernel_name.h"
 #include "lacuna/analyzer/utf8.h"
-#include "report/devices.h"
 #include "rules/registry.h"
 #include "rules/words.h"
-#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {

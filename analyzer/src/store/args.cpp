@@ -8,7 +8,7 @@
 #include <bit>
 #include <iterator>
 
-#include "store/json_text.h"
+#include "formats/json_text.h"
 
 namespace lacuna::analyzer {
 

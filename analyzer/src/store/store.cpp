@@ -6,10 +6,6 @@
 
 namespace lacuna::analyzer {
 
-Store::Store(std::shared_ptr<const Backend> backend)
-    : backend_(std::move(backend)), links_(std::make_unique<Links>(*this)) {}
-Store::~Store() = default;
-
 std::uint64_t Store::rows(std::size_t table) const {
   return backend_->rows(table);
 }

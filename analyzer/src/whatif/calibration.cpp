@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/calibration.h"
+#include "analyses/work/name_guesses.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -12,7 +13,6 @@
 #include <span>
 #include <utility>
 
-#include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/text_match.h"
 #include "lacuna/analyzer/utf8.h"
 #include "whatif/changes/registry.h"

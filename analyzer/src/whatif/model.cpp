@@ -8,12 +8,12 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analyses/chunks.h"
-#include "analyses/gradient_clearing.h"
-#include "analyses/interval_set.h"
-#include "analyses/launch_index.h"
-#include "analyses/name_guesses.h"
-#include "analyses/repeats.h"
+#include "analyses/memory/gradient_clearing.h"
+#include "analyses/time/chunks.h"
+#include "analyses/time/interval_set.h"
+#include "analyses/work/launch_index.h"
+#include "analyses/work/name_guesses.h"
+#include "analyses/work/repeats.h"
 #include "lacuna/analyzer/text_match.h"
 #include "lacuna/prof/bounds.h"
 

@@ -8,8 +8,8 @@
 #include <functional>
 #include <map>
 
+#include "formats/kernel_name.h"
 #include "lacuna/analyzer/utf8.h"
-#include "store/kernel_name.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "app/trace.h"
+#include "lacuna/analyzer/links.h"
 #include "timeline/ledger_painter.h"
 #include "views/label_painter.h"
 

@@ -17,10 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "formats/arg_rules.h"
 #include "lacuna/analyzer/args.h"
+#include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"
-#include "store/arg_rules.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"
 #include "support/temp_file.h"

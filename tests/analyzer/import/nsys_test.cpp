@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "import/sqlite_file.h"
+#include "import/nsys/sqlite_file.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store.h"
 #include "support/random_store.h"

@@ -8,10 +8,10 @@
 #include <bit>
 #include <sstream>
 
+#include "formats/proto_wire.h"
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store.h"
-#include "store/proto_wire.h"
 #include "support/random_store.h"
 #include "support/temp_file.h"
 

@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-#include "import/address_set.h"
-#include "import/pickle.h"
+#include "import/snapshot/address_set.h"
+#include "import/snapshot/pickle.h"
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/store.h"

@@ -13,7 +13,7 @@
 #include <random>
 #include <set>
 
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/writer.h"

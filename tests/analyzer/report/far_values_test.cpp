@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/run_diff.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "store/watched_store.h"

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/analyse.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "support/synthetic_run.h"
 

@@ -9,10 +9,10 @@
 #include <algorithm>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/loader.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/analyzer/summary.h"
-#include "lacuna/analyzer/tables.h"
 #include "lacuna/analyzer/whatif.h"
 #include "support/planted_runs.h"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "support/finding_text.h"

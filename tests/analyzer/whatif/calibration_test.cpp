@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/report.h"
 #include "support/synthetic_run.h"
 #include "support/temp_file.h"

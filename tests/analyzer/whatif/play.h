@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/whatif.h"
 #include "support/synthetic_run.h"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/whatif/play.h"
-#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/analyse.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -11,20 +11,30 @@
 #include <vector>
 
 #include "lacuna/analyzer/bottleneck.h"
+#include "lacuna/analyzer/calls.h"
+#include "lacuna/analyzer/communication.h"
+#include "lacuna/analyzer/copies.h"
 #include "lacuna/analyzer/core_contention.h"
+#include "lacuna/analyzer/device_account.h"
 #include "lacuna/analyzer/efficiency.h"
-#include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/finding.h"
+#include "lacuna/analyzer/kernels.h"
+#include "lacuna/analyzer/launches.h"
 #include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/loader.h"
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/analyzer/memory_use.h"
+#include "lacuna/analyzer/operators.h"
+#include "lacuna/analyzer/patterns.h"
 #include "lacuna/analyzer/projection.h"
 #include "lacuna/analyzer/queue_length.h"
 #include "lacuna/analyzer/ranks.h"
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/sequences.h"
+#include "lacuna/analyzer/step_path.h"
+#include "lacuna/analyzer/step_work.h"
 #include "lacuna/analyzer/steps.h"
-#include "lacuna/analyzer/tables.h"
-#include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::analyzer {
 
@@ -37,42 +47,6 @@ struct AnalysisOptions {
   std::optional<std::int32_t> rank;
   std::shared_ptr<const Calibration> calibration{};  ///< null for the built-in one
   Progress progress;  ///< never goes back; comes on the thread that analyses, many times a second
-};
-
-/// A stretch of a device's ledger.
-struct DeviceSegment : LedgerSegment {
-  prof::DeviceId device;
-};
-
-struct QueueAccount {
-  prof::QueueId id;
-  std::string name;
-  Ledger ledger;
-  Ledger bands;  ///< of each entry, what recording may have added
-};
-
-/// A device as one process uses it.
-struct DeviceAccount {
-  prof::DeviceId id;
-  prof::DeviceKind kind = prof::DeviceKind::Other;
-  std::string label;  ///< "cuda:3", "cpu:0"
-  std::uint32_t index = 0;
-  std::string uuid;
-  std::string name;
-  std::uint32_t osPid = 0;
-  std::int32_t rank = -1;
-  std::uint64_t memoryBytes = 0;
-  std::uint64_t memoryBandwidth = 0;  ///< bytes per second; 0: not known
-  std::uint32_t cores = 0;            ///< of a CPU device: threads that an execution may use; else multiprocessors
-  prof::TimeWindow window;            ///< first start to last end of its work, within what is analysed
-  std::int64_t kernelNs = 0;
-  std::int64_t memcpyNs = 0;
-  std::int64_t memsetNs = 0;
-  std::int64_t commNs = 0;
-  std::uint64_t kernels = 0;
-  Ledger ledger;
-  Ledger bands;  ///< of each entry, what recording may have added
-  std::vector<QueueAccount> queues;
 };
 
 /// A cause with the operator, call or range behind it.
@@ -169,9 +143,6 @@ struct Analysis {
   [[nodiscard]] std::int64_t processCount() const;
   /// The median step, in ns of the host's clock; without steps, the window.
   [[nodiscard]] std::int64_t stepNs() const;
-  /// Of all processes, from the batch that the program announced and from one step's begin to the next one's; 0: not
-  /// known.
-  [[nodiscard]] double samplesPerSecond() const;
   /// The mean over the steady steps and devices; without steps, the whole run of the devices.
   [[nodiscard]] Ledger meanStepLedger() const;
   /// The sum of that: what shares "of a step" are of.
@@ -187,10 +158,5 @@ struct Analysis {
   [[nodiscard]] Ledger meanStepBands() const;
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };
-
-/// What `lacuna report` says, as data: the numbers of the CLI, the GUI and the HTML page come from here. Fails where
-/// the options name steps, a device or a rank that the trace does not have, and with "cancelled" soon after the
-/// options' progress answers false; that is not kept in the analysis.
-prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});
 
 }  // namespace lacuna::analyzer

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lacuna/analyzer/ledger.h"
+
 /// What a step is bound by, in the tiers that input pipelines are judged by. docs/analyses/bottleneck.md.
 namespace lacuna::analyzer {
-
-struct Analysis;
 
 enum class BoundBy : std::uint8_t {
   Device,         ///< compute takes the step
@@ -39,6 +39,7 @@ struct Bottleneck {
   std::array<BoundShare, kBoundCount> shares{};  ///< by BoundBy; they sum to one
   [[nodiscard]] const BoundShare& operator[](BoundBy bound) const { return shares[static_cast<std::size_t>(bound)]; }
 };
-Bottleneck bottleneckOf(const Analysis& analysis);
+/// Of a step of devices that did some work, and of what they waited for the loader between it and the next one.
+Bottleneck bottleneckOf(const Ledger& step, std::int64_t loaderWaitBetweenNs);
 
 }  // namespace lacuna::analyzer

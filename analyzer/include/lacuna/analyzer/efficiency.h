@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/kernels.h"
+#include "lacuna/analyzer/operators.h"
 
 /// What the device's work made of the device: arithmetic and bytes per second beside what it can do at most, tensor
 /// cores, number types, occupancy. Formulas, tables and limits: docs/analyses/efficiency.md.

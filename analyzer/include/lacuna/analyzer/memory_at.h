@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/memory.h"
 
 namespace lacuna::analyzer {
 

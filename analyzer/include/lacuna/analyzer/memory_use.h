@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/tables.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/operators.h"
 
 /// Memory by device and role, what the allocator holds, and what could bring the peak down. docs/analyses/memory.md.
 namespace lacuna::analyzer {

@@ -15,12 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/links.h"
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::analyzer {
+
+class Links;
 
 /// Called now and then by long work, possibly from another thread, with 0 … 1; answering false cancels it.
 using Progress = std::function<bool(double)>;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/gain_limits.h"
+#include "lacuna/analyzer/step_path.h"
 #include "lacuna/analyzer/timeline.h"
 #include "lacuna/prof/ids.h"
 #include "lacuna/prof/result.h"
@@ -75,20 +76,6 @@ struct Prediction {
   /// Of the unchanged step. That lasts from the end of one to the end of the next, whatever their markers leave out.
   [[nodiscard]] double gainShare() const {
     return baseNsPerStep <= 0 ? 0 : static_cast<double>(gainNs()) / static_cast<double>(baseNsPerStep);
-  }
-};
-
-/// What the longest chain of waits through a step consists of; the parts sum to the step.
-struct StepPath {
-  std::int64_t computeNs = 0;
-  std::int64_t communicationNs = 0;
-  std::int64_t copyNs = 0;
-  std::int64_t hostNs = 0;    ///< host work and calls
-  std::int64_t launchNs = 0;  ///< from a launch to its start, and between queued work
-  std::int64_t loaderNs = 0;  ///< waiting for batches
-
-  [[nodiscard]] std::int64_t totalNs() const {
-    return computeNs + communicationNs + copyNs + hostNs + launchNs + loaderNs;
   }
 };
 

@@ -9,6 +9,7 @@
 #include "lacuna/prof/bounds.h"
 #include "rules/outcome.h"
 #include "rules/words.h"
+#include "whatif/sample_rate.h"
 
 namespace lacuna::analyzer {
 namespace rules::small_batch {
@@ -53,7 +54,7 @@ void predictLargerBatch(const Facts& facts, Finding& finding, double used) {
   finding.gainHighNsPerStep = std::max<std::int64_t>(0, larger->baseNsPerStep - ofOne(larger->lowNsPerStep));
   const double faster = static_cast<double>(larger->baseNsPerStep) * times /
                         static_cast<double>(std::max<std::int64_t>(1, larger->predictedNsPerStep));
-  const double now = facts.analysis.samplesPerSecond();
+  const double now = samplesPerSecond(facts.analysis);
   finding.samplesPerSecond = now;
   finding.predictedSamplesPerSecond = now * faster;
   finding.knob = fmt::format("batch*{}", times);

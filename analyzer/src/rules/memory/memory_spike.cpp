@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyses/allocation_rows.h"
+#include "analyses/memory/allocation_rows.h"
 #include "rules/memory/memories.h"
 #include "rules/words.h"
 

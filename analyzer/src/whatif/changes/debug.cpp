@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/tables.h"
+#include "analyses/work/name_guesses.h"
 #include "whatif/changes/parts.h"
 #include "whatif/changes/registry.h"
 #include "whatif/edits.h"

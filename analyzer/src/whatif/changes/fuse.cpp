@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "lacuna/analyzer/tables.h"
+#include "analyses/work/name_guesses.h"
 #include "whatif/changes/parts.h"
 #include "whatif/changes/registry.h"
 #include "whatif/edits.h"

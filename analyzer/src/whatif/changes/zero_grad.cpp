@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "lacuna/analyzer/tables.h"
+#include "analyses/work/name_guesses.h"
 #include "whatif/changes/parts.h"
 #include "whatif/changes/registry.h"
 #include "whatif/edits.h"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "analyses/work/name_guesses.h"
 #include "analyzer/rules/rule_runs.h"
-#include "lacuna/analyzer/tables.h"
 
 namespace lacuna::analyzer {
 namespace {

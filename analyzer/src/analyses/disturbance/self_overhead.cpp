@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/self_overhead.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <unordered_set>
+
+#include "analyses/disturbance/recording_bands.h"
+#include "lacuna/analyzer/store.h"
+#include "lacuna/prof/bounds.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::TimeNs;
+using prof::TimeWindow;
+
+bool inside(TimeWindow window, TimeNs at) {
+  return at >= window.startNs && at < window.endNs;
+}
+
+/// No event takes a millisecond: what says so is damaged.
+constexpr double kMostCostNs = 1e6;
+
+/// Whatever the locale, which a program with windows takes from its user; 0 for what is no number of nanoseconds.
+double costIn(std::string_view text) {
+  double ns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ns);
+  const bool isCost = error == std::errc() && end == text.data() + text.size() && ns > 0 && ns <= kMostCostNs;
+  return isCost ? ns : 0;
+}
+
+/// What belongs to no thread is everybody's.
+bool holdsThread(const Selection& only, prof::ThreadId thread) {
+  return !thread || only.holds(thread);
+}
+
+prof::Status countRanges(const Store& store, TimeWindow window, const Selection& only, std::uint64_t& count) {
+  using prof::Kernel;
+  using prof::Range;
+  auto status = store.scan<&Range::startNs, &Range::thread>(window, [&](std::uint64_t, auto start, auto thread) {
+    for (std::size_t i = 0; i < start.size(); ++i)
+      count += thread[i] && inside(window, start[i]) && only.holds(thread[i]) ? 1 : 0;
+  });
+  const auto host = cpuDevices(store);
+  if (!status || host.empty()) return status;
+  return store.scan<&Kernel::startNs, &Kernel::device>(window, [&](std::uint64_t, auto start, auto device) {
+    for (std::size_t i = 0; i < start.size(); ++i)
+      count += host.contains(device[i]) && inside(window, start[i]) && only.holds(device[i]) ? 1 : 0;
+  });
+}
+
+template <auto Time, auto Thread>
+prof::Status countRows(const Store& store, TimeWindow window, const Selection& only, std::uint64_t& count) {
+  return store.scan<Time, Thread>(window, [&](std::uint64_t, auto time, auto thread) {
+    for (std::size_t i = 0; i < time.size(); ++i)
+      count += inside(window, time[i]) && holdsThread(only, thread[i]) ? 1 : 0;
+  });
+}
+
+prof::Status countSamples(const Store& store, TimeWindow window, const Selection& only, std::uint64_t& count) {
+  using prof::CounterSample;
+  std::unordered_set<prof::TrackId> others;
+  for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
+    const auto track = store.row<prof::CounterTrack>(i);
+    const bool isHeld = track.thread ? only.holds(track.thread) : !track.process || only.holds(track.process);
+    if (!isHeld) others.insert(track.id);
+  }
+  return store.scan<&CounterSample::timeNs, &CounterSample::track>(window, [&](std::uint64_t, auto time, auto track) {
+    for (std::size_t i = 0; i < time.size(); ++i)
+      count += inside(window, time[i]) && !others.contains(track[i]) ? 1 : 0;
+  });
+}
+
+prof::Status addRecorded(const Store& store, TimeWindow window, std::int64_t steps, const Selection& only,
+                         SelfOverhead& out) {
+  using prof::Overhead;
+  std::map<prof::StringId, std::pair<std::uint64_t, std::int64_t>> byName;
+  const auto status = store.scan<&Overhead::startNs, &Overhead::durNs, &Overhead::thread, &Overhead::name>(
+      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto name) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (!inside(window, start[i]) || !holdsThread(only, thread[i])) continue;
+          ++byName[name[i]].first;
+          prof::addTo(byName[name[i]].second, dur[i]);
+        }
+      });
+  for (const auto& [name, sum] : byName) {
+    out.known = true;
+    out.parts.push_back({std::string(store.text(name)), sum.first,
+                         static_cast<double>(sum.second) / static_cast<double>(sum.first), sum.second / steps});
+  }
+  return status;
+}
+
+/// A counter holds its last value for good, and a trace ends.
+void addTaken(const Store& store, TimeWindow work, std::int64_t steps, const ShareCurve& taken, SelfOverhead& out) {
+  if (taken.empty()) return;
+  out.known = true;
+  const TimeWindow span = store.span();
+  const double ns = taken.between(std::max(work.startNs, span.startNs), std::min(work.endNs, span.endNs));
+  if (ns > 0) out.parts.push_back({std::string(kUseOfCores), 0, 0, std::llround(ns / static_cast<double>(steps))});
+}
+
+}  // namespace
+
+std::int64_t SelfOverhead::coresNsPerStep() const {
+  const auto part = std::find_if(parts.begin(), parts.end(), [](const auto& p) { return p.kind == kUseOfCores; });
+  return part == parts.end() ? 0 : part->nsPerStep;
+}
+
+EventCosts eventCosts(const Store& store) {
+  EventCosts costs;
+  for (std::uint64_t i = 0; i < store.rows<prof::Environment>(); ++i) {
+    const auto row = store.row<prof::Environment>(i);
+    const std::string_view key = store.text(row.key);
+    if (!key.starts_with("self.cost.")) continue;
+    const double ns = costIn(store.text(row.value));
+    // Of several recordings in one trace the dearest speaks for all: figures are bounds.
+    if (key == "self.cost.range") costs.rangeNs = std::max(costs.rangeNs, ns);
+    if (key == "self.cost.mark") costs.markNs = std::max(costs.markNs, ns);
+  }
+  return costs;
+}
+
+std::unordered_set<prof::DeviceId> cpuDevices(const Store& store) {
+  std::unordered_set<prof::DeviceId> devices;
+  for (std::uint64_t i = 0; i < store.rows<prof::Device>(); ++i) {
+    const auto device = store.row<prof::Device>(i);
+    if (device.kind == prof::DeviceKind::Cpu) devices.insert(device.id);
+  }
+  return devices;
+}
+
+std::int64_t RecordedEvents::costNs(const EventCosts& costs) const {
+  return std::llround(static_cast<double>(ranges) * costs.rangeNs + static_cast<double>(marks) * costs.markNs);
+}
+
+prof::Result<SelfOverhead> selfOverhead(const Store& store, TimeWindow window, std::int64_t steps) {
+  auto taken = takenCores(store, {});
+  if (!taken) return taken.error();
+  return selfOverheadOf(store, window, steps, {.only = {}, .steps = {}, .taken = std::move(*taken)}, window);
+}
+
+prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window, std::int64_t steps,
+                                          const TableScope& scope, TimeWindow work) {
+  const Selection& only = scope.only;
+  steps = std::max<std::int64_t>(1, steps);
+  SelfOverhead out;
+  const EventCosts costs = eventCosts(store);
+  std::uint64_t ranges = 0, marks = 0;
+  if (costs.known()) {
+    using prof::Allocation;
+    using prof::Mark;
+    for (const prof::Status& status :
+         {countRanges(store, window, only, ranges), countRows<&Mark::timeNs, &Mark::thread>(store, window, only, marks),
+          countRows<&Allocation::timeNs, &Allocation::thread>(store, window, only, marks),
+          countSamples(store, window, only, marks)}) {
+      if (!status) return status.error();
+    }
+  }
+  for (const auto& [kind, each, events] :
+       {std::tuple("range", costs.rangeNs, ranges), std::tuple("mark", costs.markNs, marks)}) {
+    if (events == 0 || each <= 0) continue;
+    out.known = true;
+    out.parts.push_back({kind, events, each, std::llround(each * static_cast<double>(events)) / steps});
+  }
+  if (auto status = addRecorded(store, window, steps, only, out); !status) return status.error();
+  addTaken(store, work, steps, scope.taken, out);
+  for (const OverheadPart& part : out.parts) prof::addTo(out.nsPerStep, part.nsPerStep);
+  std::sort(out.parts.begin(), out.parts.end(), [](const OverheadPart& a, const OverheadPart& b) {
+    return a.nsPerStep != b.nsPerStep ? a.nsPerStep > b.nsPerStep : a.kind < b.kind;
+  });
+  return out;
+}
+
+}  // namespace lacuna::analyzer

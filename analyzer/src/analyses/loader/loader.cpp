@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analyses/loader/loader_workers.h"
+#include "lacuna/analyzer/loader.h"
+#include "lacuna/analyzer/text_match.h"
+#include "lacuna/prof/bounds.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::Range;
+using prof::ThreadId;
+using prof::TimeNs;
+
+constexpr int kNoStage = -1;
+constexpr int kPut = -2;
+constexpr int kWait = -3;
+constexpr int kChange = -4;  ///< one of kLoaderChanges
+
+/// What a range is to a loader: a stage's number, or one of the above.
+int roleOf(std::string_view domain, std::string_view category, std::string_view name) {
+  if (category == "loader" && std::ranges::find(kLoaderChanges, name) != kLoaderChanges.end()) return kChange;
+  if (classifyRange(domain, category, name) == Activity::LoaderWait) return kWait;
+  if (category != "loader") return kNoStage;
+  if (name == "put") return kPut;
+  const auto stage = std::find(kLoaderStages.begin(), kLoaderStages.end(), name);
+  return stage == kLoaderStages.end() ? kNoStage : static_cast<int>(stage - kLoaderStages.begin());
+}
+
+/// PyTorch's loader names its wait after what it is: without workers the wait is the preparation.
+bool preparesInWait(std::string_view name) {
+  return containsAnyCase(name, "_singleprocessdataloaderiter");
+}
+
+struct Open {
+  TimeNs endNs;
+  int stage;
+};
+
+/// Adds up stages with nesting respected: an inner stage's time is taken from the outer one.
+class StageSums {
+ public:
+  void add(ThreadId thread, TimeNs start, TimeNs dur, int stage) {
+    Sums& sums = byThread_[thread];
+    while (!sums.open.empty() && sums.open.back().endNs <= start) sums.open.pop_back();
+    if (sums.open.empty()) {
+      prof::addTo(sums.busyNs, dur);
+    } else {
+      prof::takeFrom(sums.stageNs[static_cast<std::size_t>(sums.open.back().stage)], dur);
+    }
+    prof::addTo(sums.stageNs[static_cast<std::size_t>(stage)], dur);
+    if (sums.firstBatchNs == 0 && sums.pieces[static_cast<std::size_t>(stage)] > 0) sums.firstBatchNs = sums.lastNs;
+    sums.firstNs = std::min(sums.firstNs, start);
+    sums.lastNs = std::max(sums.lastNs, start + dur);
+    ++sums.pieces[static_cast<std::size_t>(stage)];
+    sums.open.push_back({start + dur, stage});
+  }
+  /// Those that prepare batches are the workers, unless only consumers do: a batch or two that a consumer loads itself,
+  /// as for a validation, makes the workers neither fewer nor quicker. `taken`: batches by consumer.
+  void finish(const Store& store, const std::unordered_map<ThreadId, std::uint64_t>& taken,
+              const std::vector<ConsumerWait>& waits, const StepSpans& steps, LoaderStats& stats) const {
+    std::vector<WorkerSpan> workers;
+    for (const auto& [thread, sums] : byThread_) {
+      if (taken.contains(thread)) continue;
+      const TimeNs firstBatchNs = sums.firstBatchNs > 0 ? sums.firstBatchNs : sums.lastNs;
+      workers.push_back({thread, sums.firstNs, firstBatchNs, sums.lastNs, sums.batches()});
+    }
+    const WorkerSets sets = workerSets(store, std::move(workers), waits);
+    stats.workers = sets.workers;
+    stats.restarts = sets.restarts;
+    for (const ConsumerWait& wait : sets.restartWaits) {
+      const std::int64_t ns = wait.endNs - wait.startNs;
+      prof::addTo(stats.restartNs, ns);
+      if (steps.hold(wait.startNs)) prof::addTo(stats.stepRestartNs, ns);
+      if (ns > stats.longestRestart.endNs - stats.longestRestart.startNs)
+        stats.longestRestart = {wait.startNs, wait.endNs};
+    }
+    for (const auto& [thread, count] : taken) {
+      const auto own = byThread_.find(thread);
+      const std::uint64_t byItself = own == byThread_.end() ? 0 : std::min(count, own->second.batches());
+      stats.batches += count;
+      stats.preparedBatches += stats.workers > 0 ? count - byItself : count;
+    }
+    for (const auto& [thread, sums] : byThread_) {
+      if (stats.workers > 0 && taken.contains(thread)) continue;
+      prof::addTo(stats.busyNs, sums.busyNs);
+      for (std::size_t i = 0; i < stats.stageNs.size(); ++i) prof::addTo(stats.stageNs[i], sums.stageNs[i]);
+    }
+  }
+
+ private:
+  struct Sums {
+    std::int64_t busyNs = 0;
+    std::array<std::int64_t, 4> stageNs{};
+    std::array<std::uint64_t, 4> pieces{};  ///< by stage; a batch has one of each at most
+    TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
+    TimeNs firstBatchNs = 0;  ///< when the first was done; 0: it is the only one so far
+    std::vector<Open> open;
+    [[nodiscard]] std::uint64_t batches() const { return *std::max_element(pieces.begin(), pieces.end()); }
+  };
+  std::unordered_map<ThreadId, Sums> byThread_;
+};
+
+/// A counter of no process is everybody's.
+bool holds(const Selection& only, const prof::CounterTrack& track) {
+  return !track.process || only.holds(track.process);
+}
+
+/// Mean of the ready batches over time, from the loader's depth counter.
+double meanDepth(const Store& store, prof::TimeWindow window, const Selection& only) {
+  std::unordered_set<prof::TrackId> tracks;
+  for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
+    const auto track = store.row<prof::CounterTrack>(i);
+    if (!holds(only, track)) continue;
+    if (store.text(track.name).find("loader.queue_depth") != std::string_view::npos) tracks.insert(track.id);
+  }
+  if (tracks.empty()) return -1;
+  double sum = 0;
+  double value = 0;
+  TimeNs last = window.startNs;
+  using prof::CounterSample;
+  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+      {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto values) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          if (!tracks.contains(track[i]) || time[i] >= window.endNs) continue;
+          if (time[i] > last) {
+            sum += value * static_cast<double>(time[i] - last);
+            last = time[i];
+          }
+          value = values[i];
+        }
+      });
+  if (!status || window.endNs <= window.startNs) return -1;
+  sum += value * static_cast<double>(window.endNs - last);
+  return sum / static_cast<double>(window.endNs - window.startNs);
+}
+
+/// What the threads of the loaders computed within the window, from the counters that say so; -1 without any.
+std::int64_t computedNs(const Store& store, prof::TimeWindow window, const Selection& only) {
+  struct Span {
+    double first = -1, last = 0;
+  };
+  std::unordered_map<prof::TrackId, Span> tracks;
+  for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
+    const auto track = store.row<prof::CounterTrack>(i);
+    if (!holds(only, track)) continue;
+    if (store.text(track.name).find("loader.cpu_time") != std::string_view::npos) tracks[track.id] = {};
+  }
+  if (tracks.empty()) return -1;
+  using prof::CounterSample;
+  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+      window, [&](std::uint64_t, auto time, auto track, auto values) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          const auto found = tracks.find(track[i]);
+          if (found == tracks.end() || time[i] < window.startNs || time[i] >= window.endNs) continue;
+          if (found->second.first < 0) found->second.first = values[i];
+          found->second.last = values[i];
+        }
+      });
+  if (!status) return -1;
+  double sum = 0;
+  for (const auto& [id, span] : tracks) prof::addTo(sum, span.first < 0 ? 0 : span.last - span.first);
+  return static_cast<std::int64_t>(sum);
+}
+
+}  // namespace
+
+std::int64_t LoaderStats::batchNs() const {
+  const std::uint64_t prepared = preparedBatches > 0 ? preparedBatches : batches;
+  return prepared == 0 ? 0 : busyNs / static_cast<std::int64_t>(prepared);
+}
+
+double LoaderStats::utilisation() const {
+  const double capacity = static_cast<double>(spanNs) * std::max(1u, workers);
+  return capacity <= 0 ? 0 : static_cast<double>(busyNs) / capacity;
+}
+
+std::string_view loaderBoundName(LoaderBound bound) {
+  static constexpr std::string_view kNames[] = {"nothing", "reading", "computing", "hand-over", "copy", "unknown"};
+  return kNames[static_cast<std::size_t>(bound)];
+}
+
+LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std::int64_t waitNs, std::int64_t copyNs) {
+  LoaderVerdict verdict;
+  const std::int64_t stall = std::max(waitNs, copyNs);
+  if (!loader.workersKnown) {
+    if (stall * 20 >= stepNs) verdict.bound = copyNs > waitNs ? LoaderBound::Copy : LoaderBound::Unknown;
+    return verdict;
+  }
+  const std::int64_t batchNs = loader.batchNs() > 0 ? loader.batchNs() : waitNs;
+  const std::int64_t rest = std::max<std::int64_t>(1, stepNs - waitNs);
+  const std::int64_t inFlight = (batchNs + rest - 1) / rest;
+  verdict.workersNeeded = static_cast<std::uint32_t>(std::clamp<std::int64_t>(inFlight, 1, 64));
+  // One batch more than are being prepared lies ready.
+  verdict.prefetchNeeded = (static_cast<std::uint32_t>(std::min<std::int64_t>(inFlight, 64)) + verdict.workersNeeded) /
+                           verdict.workersNeeded;
+  if (!loader.present || stall * 20 < stepNs) return verdict;
+  // An idle worker has nothing that would hold a batch up.
+  const bool idle = loader.workers > 0 && loader.busyNs > 0 && loader.utilisation() < 0.8;
+  const std::int64_t computed = loader.stageNs[1] + loader.stageNs[2] + loader.stageNs[3];
+  const bool computes = loader.cpuShare >= 0 ? loader.cpuShare >= 0.5 : computed > loader.stageNs[0];
+  verdict.bound = copyNs > waitNs ? LoaderBound::Copy
+                  : idle          ? LoaderBound::HandOver
+                  : computes      ? LoaderBound::Computing
+                                  : LoaderBound::Reading;
+  return verdict;
+}
+
+prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow window, const TableScope& scope) {
+  LoaderStats stats;
+  StageSums sums;
+  std::unordered_map<std::uint64_t, int> roles;
+  std::unordered_map<ThreadId, std::uint64_t> taken;
+  std::unordered_map<ThreadId, TimeNs> waitsUntil;
+  std::vector<ConsumerWait> waits;
+  TimeNs firstNs = INT64_MAX, lastNs = INT64_MIN;
+  bool allPrepareInWait = true;
+  const auto status =
+      store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name>(
+          window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              const TimeNs from = std::max(start[i], window.startNs);
+              const TimeNs to = std::min(start[i] + dur[i], window.endNs);
+              if (!thread[i] || from >= to || !scope.only.holds(thread[i])) continue;
+              const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
+              const auto [role, isNew] = roles.try_emplace(key, kNoStage);
+              if (isNew) {
+                role->second = roleOf(store.text(domain[i]), store.text(category[i]), store.text(name[i]));
+                const bool isWait = role->second == kWait;
+                allPrepareInWait = allPrepareInWait && (!isWait || preparesInWait(store.text(name[i])));
+              }
+              if (role->second == kNoStage) continue;
+              stats.present = true;
+              if (role->second == kWait || role->second == kChange) {
+                // Programs put a range of their own around the framework's: that is one wait.
+                TimeNs& until = waitsUntil.try_emplace(thread[i], INT64_MIN).first->second;
+                const std::int64_t ns = std::max<TimeNs>(0, to - std::max(from, until));
+                prof::addTo(stats.waitNs, ns);
+                if (ns > 0) waits.push_back({thread[i], to - ns, to});
+                if (scope.steps.hold(from)) prof::addTo(stats.stepWaitNs, ns);
+                const bool takes = role->second == kWait && start[i] >= window.startNs && from >= until;
+                taken[thread[i]] += takes ? 1 : 0;
+                until = std::max(until, to);
+              } else if (role->second == kPut) {
+                prof::addTo(stats.blockedNs, to - from);
+              } else {
+                sums.add(thread[i], from, to - from, role->second);
+                firstNs = std::min(firstNs, from);
+                lastNs = std::max(lastNs, to);
+              }
+            }
+          });
+  if (!status) return status.error();
+  stats.workersKnown = !stats.present || firstNs < lastNs || allPrepareInWait;
+  sums.finish(store, taken, waits, scope.steps, stats);
+  if (firstNs < lastNs) {
+    // Nobody prepares anything while workers are started anew.
+    stats.spanNs =
+        std::max(lastNs - firstNs - stats.restartNs, stats.busyNs / std::max<std::int64_t>(1, stats.workers));
+  }
+  stats.meanDepth = meanDepth(store, window, scope.only);
+  const std::int64_t computed = computedNs(store, window, scope.only);
+  if (computed >= 0 && stats.busyNs > 0)
+    stats.cpuShare = std::min(1.0, static_cast<double>(computed) / static_cast<double>(stats.busyNs));
+  return stats;
+}
+
+}  // namespace lacuna::analyzer

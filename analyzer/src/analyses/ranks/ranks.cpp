@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/ranks.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "lacuna/analyzer/collectives.h"
+#include "lacuna/analyzer/device_account.h"
+#include "lacuna/prof/bounds.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr std::size_t kLatestKept = 20;
+
+/// How long any of several windows lasts. Collectives of one rank may wait side by side, and are over together.
+class Windows {
+ public:
+  void add(prof::TimeNs fromNs, std::int64_t durNs) {
+    if (durNs > 0) windows_.push_back({fromNs, fromNs + durNs});
+  }
+  [[nodiscard]] std::int64_t length() {
+    std::ranges::sort(windows_, {}, &prof::TimeWindow::startNs);
+    std::int64_t sum = 0;
+    prof::TimeNs until = INT64_MIN;
+    for (const prof::TimeWindow& window : windows_) {
+      const prof::TimeNs from = std::max(window.startNs, until);
+      prof::addTo(sum, std::max<std::int64_t>(0, window.endNs - from));
+      until = std::max(until, window.endNs);
+    }
+    return sum;
+  }
+
+ private:
+  std::vector<prof::TimeWindow> windows_;
+};
+
+/// Of a rank, while its row is being made.
+struct Waits {
+  Windows inSteps, heldUp, stepHeldUp, stepAlone;
+};
+
+/// The same collective as its ranks saw it.
+void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, std::map<std::int32_t, RankRow>& rows,
+             std::map<std::int32_t, Waits>& waits) {
+  std::vector<const CollectiveCall*> byStart = calls;
+  std::ranges::stable_sort(byStart, {}, &CollectiveCall::startNs);
+  // Of several that enter last the first in the list.
+  const CollectiveCall* last =
+      *std::ranges::lower_bound(byStart, byStart.back()->startNs, {}, &CollectiveCall::startNs);
+  // A rank that leaves before the last one enters, as a send that is buffered may, waits no longer.
+  const auto waitOf = [&](const CollectiveCall* call) { return std::min(last->startNs, call->endNs) - call->startNs; };
+  // Of two middle ones the earlier: of two ranks, the one that was not late.
+  const CollectiveCall* middle = byStart[(byStart.size() - 1) / 2];
+  for (const CollectiveCall* call : calls) {
+    RankRow& row = rows[call->rank];
+    ++row.collectives;
+    prof::addTo(row.waitNs, waitOf(call));
+    prof::addTo(row.transferNs, call->endNs - call->startNs - waitOf(call));
+    if (call->inSteps) waits[call->rank].inSteps.add(call->startNs, waitOf(call));
+  }
+  ++stats.matched;
+  ++rows[last->rank].last;
+  Waits& late = waits[last->rank];
+  late.heldUp.add(middle->startNs, waitOf(middle));
+  // Without this rank the others wait for the next-latest one all the same.
+  const CollectiveCall* next = nullptr;
+  for (const CollectiveCall* call : byStart) next = call == last ? next : call;
+  if (last->inSteps) late.stepHeldUp.add(middle->startNs, waitOf(middle));
+  if (last->inSteps && next != nullptr)
+    late.stepAlone.add(std::max(next->startNs, middle->startNs), std::min(waitOf(next), waitOf(middle)));
+  stats.latest.push_back({middle->startNs, middle->startNs + waitOf(middle), last->rank, last->device, last->queue});
+}
+
+}  // namespace
+
+double RankStats::waitShare() const {
+  std::int64_t wait = 0, transfer = 0;
+  for (const RankRow& row : rows) {
+    prof::addTo(wait, row.waitNs);
+    prof::addTo(transfer, row.transferNs);
+  }
+  return wait + transfer == 0 ? 0 : static_cast<double>(wait) / static_cast<double>(wait + transfer);
+}
+
+RankStats rankStats(std::vector<CollectiveCall> calls) {
+  RankStats stats;
+  std::erase_if(calls, [](const CollectiveCall& call) { return call.rank < 0; });
+  std::map<std::string, std::map<std::int32_t, std::vector<const CollectiveCall*>>> groups;
+  std::map<std::int32_t, RankRow> rows;
+  std::map<std::int32_t, Waits> waits;
+  std::sort(calls.begin(), calls.end(),
+            [](const CollectiveCall& a, const CollectiveCall& b) { return a.startNs < b.startNs; });
+  for (const CollectiveCall& call : calls) {
+    groups[call.group][call.rank].push_back(&call);
+    rows[call.rank].rank = call.rank;
+  }
+  if (rows.size() < 2) return stats;
+  for (const auto& [group, ranks] : groups) {
+    const std::size_t count = ranks.begin()->second.size();
+    const bool even = ranks.size() > 1 &&
+                      std::all_of(ranks.begin(), ranks.end(), [&](const auto& r) { return r.second.size() == count; });
+    for (const auto& [rank, list] : ranks) stats.unmatched += even ? 0 : list.size();
+    for (std::size_t k = 0; even && k < count; ++k) {
+      std::vector<const CollectiveCall*> same;
+      for (const auto& [rank, list] : ranks) same.push_back(list[k]);
+      account(same, stats, rows, waits);
+    }
+  }
+  std::sort(stats.latest.begin(), stats.latest.end(),
+            [](const LateEntry& a, const LateEntry& b) { return a.toNs - a.fromNs > b.toNs - b.fromNs; });
+  if (stats.latest.size() > kLatestKept) stats.latest.resize(kLatestKept);
+  for (auto& [rank, row] : rows) {
+    Waits& of = waits[rank];
+    row.stepWaitNs = of.inSteps.length();
+    row.heldUpNs = of.heldUp.length();
+    row.stepHeldUpNs = of.stepHeldUp.length();
+    row.stepAloneNs = of.stepAlone.length();
+    stats.rows.push_back(std::move(row));
+  }
+  return stats;
+}
+
+prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, std::span<const DeviceAccount> devices,
+                                  const StepSpans& steps) {
+  std::unordered_map<prof::QueueId, const DeviceAccount*> deviceOf;
+  for (const DeviceAccount& device : devices) {
+    for (const QueueAccount& queue : device.queues) {
+      if (device.rank >= 0) deviceOf[queue.id] = &device;
+    }
+  }
+  if (deviceOf.empty()) return RankStats();
+  auto found = listCollectives(store, window);
+  if (!found) return found.error();
+  std::vector<CollectiveCall> calls;
+  for (const Collective& one : found->calls) {
+    const auto device = deviceOf.find(one.queue);
+    if (device == deviceOf.end()) continue;
+    std::string group(store.text(one.name));
+    const Communicator& among = found->communicatorOf(one);
+    group.append(1, '\n').append(among.group).append(1, '\n').append(among.name);
+    calls.push_back({one.startNs, one.endNs, device->second->rank, std::move(group), steps.hold(one.startNs),
+                     device->second->id, one.queue});
+  }
+  RankStats stats = rankStats(std::move(calls));
+  std::int64_t most = 0, sum = 0;
+  for (RankRow& row : stats.rows) {
+    for (const DeviceAccount& device : devices) {
+      if (device.rank != row.rank) continue;
+      row.device = device.label;
+      row.computeNs += device.ledger[Cause::Compute];
+    }
+    most = std::max(most, row.computeNs);
+    prof::addTo(sum, row.computeNs);
+  }
+  if (sum > 0)
+    stats.imbalance = static_cast<double>(most) * static_cast<double>(stats.rows.size()) / static_cast<double>(sum) - 1;
+  return stats;
+}
+
+}  // namespace lacuna::analyzer

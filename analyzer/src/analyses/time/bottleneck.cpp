@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/bottleneck.h"
+
+#include "lacuna/prof/bounds.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+/// From which share of a step on something is moderate, and high. Input is spread over more of a step as a rule.
+struct Limits {
+  double moderate, high;
+};
+constexpr Limits kInput{0.05, 0.2};
+constexpr Limits kOther{0.03, 0.15};
+
+BoundBy boundOf(Cause cause) {
+  switch (cause) {
+    case Cause::Compute:
+      return BoundBy::Device;
+    case Cause::LoaderWait:
+      return BoundBy::Input;
+    case Cause::ExposedCommunication:
+      return BoundBy::Communication;
+    case Cause::ExposedCopy:
+      return BoundBy::Copy;
+    case Cause::Unknown:
+    case Cause::Dependency:
+      return BoundBy::Other;
+    default:
+      return BoundBy::Host;
+  }
+}
+
+Tier tierOf(BoundBy bound, double share) {
+  const Limits& limits = bound == BoundBy::Input ? kInput : kOther;
+  return share >= limits.high ? Tier::High : share >= limits.moderate ? Tier::Moderate : Tier::None;
+}
+
+}  // namespace
+
+std::string_view boundName(BoundBy bound) {
+  constexpr std::string_view kNames[]{"device", "input", "host", "communication", "copy", "other", "nothing"};
+  return kNames[static_cast<std::size_t>(bound)];
+}
+
+std::string_view tierName(Tier tier) {
+  constexpr std::string_view kNames[]{"none", "moderate", "high"};
+  return kNames[static_cast<std::size_t>(tier)];
+}
+
+Bottleneck bottleneckOf(const Ledger& step, std::int64_t loaderWaitBetweenNs) {
+  Bottleneck out;
+  for (std::size_t i = 0; i < kCauseCount; ++i)
+    prof::addTo(out.shares[static_cast<std::size_t>(boundOf(static_cast<Cause>(i)))].nsPerStep, step.ns[i]);
+  // Many a program fetches its batch in front of the range that it marks as a step.
+  prof::addTo(out.shares[static_cast<std::size_t>(BoundBy::Input)].nsPerStep, loaderWaitBetweenNs);
+  const auto wholeNs = static_cast<double>(std::max<std::int64_t>(1, step.totalNs() + loaderWaitBetweenNs));
+  out.by = BoundBy::Device;
+  for (std::size_t i = 0; i < kBoundCount; ++i) {
+    BoundShare& part = out.shares[i];
+    const auto bound = static_cast<BoundBy>(i);
+    part.share = static_cast<double>(part.nsPerStep) / wholeNs;
+    part.tier = tierOf(bound, part.share);
+    // Compute is what a step is for: it binds where nothing else takes much of the step.
+    const bool isWorse = out.by == BoundBy::Device || part.share > out[out.by].share;
+    if (bound != BoundBy::Device && part.tier == Tier::High && isWorse) out.by = bound;
+  }
+  return out;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analyses/work/launch_index.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace lacuna::analyzer {
+namespace {
+
+/// Calls first, then the shorter span: the innermost range that carries the correlation is the launch.
+bool isBetterLaunch(const HostSpan& a, const HostSpan& b) {
+  const auto rank = [](const HostSpan& span) {
+    if (span.activity == Activity::Launch) return 0;
+    return span.activity == Activity::Sync || span.activity == Activity::Driver ? 1 : 2;
+  };
+  return std::tuple(rank(a), a.endNs - a.startNs, a.startNs) < std::tuple(rank(b), b.endNs - b.startNs, b.startNs);
+}
+
+}  // namespace
+
+LaunchIndex::LaunchIndex(const Timeline& timeline) : topology_(timeline.topology) {
+  std::unordered_map<prof::ProcessId, std::uint64_t> counts;
+  for (const HostSpan& span : timeline.host) {
+    if (!span.launches || !span.thread) continue;
+    const prof::ProcessId process = processOf(span.thread);
+    entries_.push_back({span.correlation, process, &span});
+    ++counts[process];
+  }
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    if (a.process != b.process) return a.process < b.process;
+    if (a.correlation != b.correlation) return a.correlation < b.correlation;
+    return isBetterLaunch(*a.span, *b.span);
+  });
+  std::uint64_t most = 0;
+  for (const auto& [process, count] : counts) {
+    if (count > most || (count == most && process < busiest_)) std::tie(most, busiest_) = std::tuple(count, process);
+  }
+  for (const DeviceSpan& span : timeline.device) {
+    if (const HostSpan* launch = find(span)) launching_.insert(launch->thread);
+  }
+}
+
+std::span<const LaunchIndex::Entry> LaunchIndex::all(const DeviceSpan& span) const {
+  if (span.correlation == 0) return {};
+  const auto key = std::pair(processOf(span.queue), span.correlation);
+  const auto first = std::lower_bound(
+      entries_.begin(), entries_.end(), key,
+      [](const Entry& entry, const auto& wanted) { return std::pair(entry.process, entry.correlation) < wanted; });
+  const auto last = std::upper_bound(first, entries_.end(), key, [](const auto& wanted, const Entry& entry) {
+    return wanted < std::pair(entry.process, entry.correlation);
+  });
+  return {first, last};
+}
+
+const HostSpan* LaunchIndex::find(const DeviceSpan& span) const {
+  const auto found = all(span);
+  return found.empty() ? nullptr : found.front().span;
+}
+
+prof::ProcessId LaunchIndex::processOf(prof::ThreadId thread) const {
+  const auto found = topology_.processOfThread.find(thread);
+  return found == topology_.processOfThread.end() ? prof::ProcessId() : found->second;
+}
+
+prof::ProcessId LaunchIndex::processOf(prof::QueueId queue) const {
+  const auto found = topology_.processOfQueue.find(queue);
+  return found == topology_.processOfQueue.end() || !found->second ? busiest_ : found->second;
+}
+
+prof::ProcessId LaunchIndex::processOf(const LedgerScope& scope) const {
+  if (scope.queue) return processOf(scope.queue);
+  for (const auto& [queue, device] : topology_.deviceOfQueue) {
+    if (device == scope.device) return processOf(queue);
+  }
+  return busiest_;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+/// Guesses from the names of kernels, operators and ranges. docs/analyses/names.md.
+namespace lacuna::analyzer {
+
+/// Kernels and operators.
+bool isMatrixWork(std::string_view name);
+bool isPointwiseWork(std::string_view name);
+bool usesTensorCores(std::string_view name);
+/// Looks for infinite values and those that are no number.
+bool checksNumbers(std::string_view name);
+/// Writes one number all over its output.
+bool fillsMemory(std::string_view name);
+
+/// Kernels.
+bool isBiasKernel(std::string_view name);
+/// Sums over a dimension.
+bool isReductionKernel(std::string_view name);
+bool isBatchNormKernel(std::string_view name);
+/// Part of the backward pass.
+bool isBackwardKernel(std::string_view name);
+
+/// Operators.
+bool takesBias(std::string_view op);
+bool isBatchNormOperator(std::string_view op);
+bool convertsType(std::string_view op);
+/// Fills in place. The runtime's zero_ is a fill_; PyTorch's fill_ by itself writes any number.
+bool writesZeros(std::string_view op);
+
+/// Ranges of the host.
+bool clearsGradients(std::string_view range);
+bool belongsToOptimizer(std::string_view range);
+/// The runtime's names of an optimizer's own operators.
+bool isOptimizerOperator(std::string_view range);
+bool accumulatesGradient(std::string_view range);
+/// Copies the model to several devices, or gathers what they computed.
+bool replicatesModel(std::string_view range);
+/// A collective of a library that works in the host's memory.
+bool communicatesThroughHost(std::string_view range);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "analyses/disturbance/recording_bands.h"
+#include "analyses/work/host_nesting.h"
+#include "analyses/work/launch_index.h"
+#include "lacuna/analyzer/operators.h"
+#include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/prof/bounds.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::StringId;
+using prof::ThreadId;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+bool isOperatorSpan(const HostSpan& span) {
+  return span.activity == Activity::Operator;
+}
+
+/// A row and what was recorded in the time that it sums up.
+struct CountedRow {
+  OperatorRow row;
+  RecordedTime within;
+  RecordedTime self;
+  RecordedTime executions;
+  std::size_t open = 0;  ///< spans of it around the one at hand
+};
+
+/// Rows of the table by name, or by name and shapes.
+class OperatorRows {
+ public:
+  explicit OperatorRows(GroupBy by) : by_(by) {}
+  CountedRow& counted(const HostSpan& span) {
+    return rows_[{span.name, by_ == GroupBy::Name ? StringId() : span.text}];
+  }
+  OperatorRow& of(const HostSpan& span) { return counted(span).row; }
+  [[nodiscard]] bool same(const HostSpan& a, const HostSpan& b) const {
+    return a.name == b.name && (by_ == GroupBy::Name || a.text == b.text);
+  }
+  std::vector<OperatorRow> take(const Store& store) {
+    std::vector<OperatorRow> out;
+    const EventCosts costs = eventCosts(store);
+    for (auto& [key, sums] : rows_) {
+      OperatorRow& row = sums.row;
+      row.recordingNs = sums.within.of(row.totalNs, costs);
+      row.selfRecordingNs = sums.self.of(row.selfNs, costs);
+      row.deviceRecordingNs = sums.executions.of(row.deviceNs, costs);
+      row.name = store.text(key.first);
+      row.shapes = store.text(key.second);
+      out.push_back(std::move(row));
+    }
+    sortOperators(out);
+    return out;
+  }
+
+ private:
+  GroupBy by_;
+  std::map<std::pair<StringId, StringId>, CountedRow> rows_;
+};
+
+/// Adds what was allocated less what was freed to the operators around it: to the innermost as its own, to each kind
+/// of operator around once.
+void addMemory(const Store& store, TimeWindow window, const ByThread& operators, const Parents& parents,
+               OperatorRows& rows) {
+  using prof::Allocation;
+  using prof::MemoryAction;
+  (void)store.scan<&Allocation::timeNs, &Allocation::thread, &Allocation::action, &Allocation::bytes>(
+      window, [&](std::uint64_t, auto time, auto thread, auto action, auto bytes) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          const bool takes = action[i] == MemoryAction::Allocate;
+          if ((!takes && action[i] != MemoryAction::Free) || !startsIn(window, time[i])) continue;
+          const auto spans = operators.find(thread[i]);
+          if (spans == operators.end()) continue;
+          const auto& up = parents.at(thread[i]);
+          const HostSpan* inner = operatorAt(spans->second, up, time[i]);
+          if (inner == nullptr) continue;
+          const auto delta = takes ? static_cast<std::int64_t>(bytes[i]) : -static_cast<std::int64_t>(bytes[i]);
+          prof::addTo(rows.of(*inner).selfMemBytes, delta);
+          ++rows.counted(*inner).self.marks;
+          const auto at = std::lower_bound(spans->second.begin(), spans->second.end(), inner,
+                                           [](const HostSpan* a, const HostSpan* b) {
+                                             return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
+                                           });
+          const HostSpan* last = nullptr;
+          for (auto p = static_cast<std::size_t>(at - spans->second.begin()); p != kNoSpan; p = up[p]) {
+            const HostSpan* around = spans->second[p];
+            if (last == nullptr || !rows.same(*last, *around)) {
+              prof::addTo(rows.of(*around).memBytes, delta);
+              ++rows.counted(*around).within.marks;
+            }
+            last = around;
+          }
+        }
+      });
+}
+
+/// How many spans begin in the window within each span, itself included; also added to its row.
+std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& up,
+                                       TimeWindow window, OperatorRows& rows) {
+  std::vector<std::uint64_t> within(spans.size());
+  for (std::size_t i = spans.size(); i-- > 0;) {
+    within[i] += startsIn(window, spans[i]->startNs) ? 1 : 0;
+    if (within[i] > 0) rows.counted(*spans[i]).within.ranges += within[i];
+    if (up[i] != kNoSpan) within[up[i]] += within[i];
+  }
+  return within;
+}
+
+}  // namespace
+
+std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
+                                       TimeWindow window, GroupBy by, const StepSpans& steps, const ShareCurve& taken) {
+  const ByThread operators = sortedByThread(timeline, isOperatorSpan);
+  Parents parents;
+  OperatorRows rows(by);
+  for (const auto& [thread, spans] : operators) {
+    auto& up = parents[thread] = parentsOf(spans);
+    const std::vector<std::uint64_t> within = countWithin(spans, up, window, rows);
+    std::vector<std::pair<std::size_t, CountedRow*>> around;
+    const auto leave = [&] {
+      --around.back().second->open;
+      around.pop_back();
+    };
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      if (within[i] == 0) continue;
+      while (!around.empty() && around.back().first != up[i]) leave();
+      // A recursive operator's time counts once.
+      CountedRow& counted = rows.counted(*spans[i]);
+      const bool nestedInItself = counted.open++ > 0;
+      around.emplace_back(i, &counted);
+      if (!startsIn(window, spans[i]->startNs)) continue;
+      const TimeNs dur = spans[i]->endNs - spans[i]->startNs;
+      OperatorRow& row = counted.row;
+      ++row.count;
+      prof::addTo(row.selfNs, dur);
+      const bool inSteps = steps.hold(spans[i]->startNs);
+      if (inSteps) prof::addTo(row.stepSelfNs, dur);
+      const double takenNs = taken.between(spans[i]->startNs, spans[i]->endNs);
+      ++counted.self.ranges;
+      prof::addTo(counted.self.takenNs, takenNs);
+      if (!nestedInItself) {
+        prof::addTo(row.totalNs, dur);
+        prof::addTo(counted.within.takenNs, takenNs);
+      }
+      if (up[i] == kNoSpan) continue;
+      CountedRow& countedOuter = rows.counted(*spans[up[i]]);
+      OperatorRow& outer = countedOuter.row;
+      prof::takeFrom(outer.selfNs, dur);
+      prof::takeFrom(countedOuter.self.takenNs, takenNs);
+      if (inSteps && steps.hold(spans[up[i]]->startNs)) prof::takeFrom(outer.stepSelfNs, dur);
+    }
+    while (!around.empty()) leave();
+  }
+  const auto cpus = cpuDevices(store);
+  for (const DeviceSpan& span : timeline.device) {
+    if (!startsIn(window, span.startNs)) continue;
+    const HostSpan* launch = launches.find(span);
+    if (launch == nullptr) continue;
+    const HostSpan* op = launch;
+    if (!isOperatorSpan(*launch)) {
+      const auto spans = operators.find(launch->thread);
+      op = spans == operators.end() ? nullptr : operatorAt(spans->second, parents[launch->thread], launch->startNs);
+    }
+    if (op == nullptr) continue;
+    prof::addTo(rows.of(*op).deviceNs, span.endNs - span.startNs);
+    if (steps.hold(launch->startNs)) prof::addTo(rows.of(*op).stepDeviceNs, span.endNs - span.startNs);
+    const auto device = timeline.topology.deviceOfQueue.find(span.queue);
+    if (device == timeline.topology.deviceOfQueue.end() || !cpus.contains(device->second)) continue;
+    RecordedTime& executions = rows.counted(*op).executions;
+    ++executions.ranges;
+    prof::addTo(executions.takenNs, taken.between(span.startNs, span.endNs));
+  }
+  addMemory(store, window, operators, parents, rows);
+  return rows.take(store);
+}
+
+void sortOperators(std::vector<OperatorRow>& operators) {
+  std::sort(operators.begin(), operators.end(), [](const OperatorRow& a, const OperatorRow& b) {
+    return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) < std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
+  });
+}
+
+}  // namespace lacuna::analyzer

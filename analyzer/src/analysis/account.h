@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analysis/work_progress.h"
+#include "lacuna/analyzer/analysis.h"
+
+namespace lacuna::analyzer {
+
+/// Fills an analysis whose store and options are given: all but its critical path and its findings, which rest on it.
+prof::Status account(Analysis& analysis, WorkProgress& progress);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "analyses/disturbance/recording_bands.h"
+#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/store_builder.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+
+/// A CPU device in a process whose recorder says that a range costs 10 ns and a mark 4.
+class BandsTest : public testing::Test {
+ protected:
+  BandsTest() {
+    builder_.append(Environment{.key = builder_.intern("self.cost.range"), .value = builder_.intern("10")});
+    builder_.append(Environment{.key = builder_.intern("self.cost.mark"), .value = builder_.intern("4")});
+    builder_.append(Process{.id = ProcessId(1), .osPid = 1});
+    builder_.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+    builder_.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cpu});
+    builder_.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
+  }
+  void range(TimeNs start, TimeNs dur, const char* category, const char* name, std::uint64_t correlation = 0) {
+    builder_.append(Range{.startNs = start,
+                          .durNs = dur,
+                          .thread = ThreadId(1),
+                          .category = builder_.intern(category),
+                          .name = builder_.intern(name),
+                          .correlation = correlation});
+  }
+  void kernel(TimeNs start, TimeNs dur, std::uint64_t correlation) {
+    builder_.append(Kernel{.startNs = start,
+                           .durNs = dur,
+                           .queue = QueueId(1),
+                           .device = DeviceId(1),
+                           .correlation = correlation,
+                           .name = builder_.intern("matmul")});
+  }
+  Analysis analysed() { return *analyse(builder_.build()); }
+  StoreBuilder builder_;
+};
+
+TEST_F(BandsTest, DelaysWhileTheDeviceWorksShowInTheNextIdleStretch) {
+  kernel(1000, 1000, 7);
+  for (int i = 0; i < 5; ++i) range(1100 + 100 * i, 50, "op", "view");  // hidden by the kernel: 50 ns
+  range(2200, 400, "op", "relu", 8);                                    // 10 ns
+  builder_.append(Allocation{.timeNs = 2300, .thread = ThreadId(1)});   // 4 ns
+  kernel(3000, 1000, 8);
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.bands.run[Cause::Compute], 2 * 10);
+  EXPECT_EQ(analysis.bands.run.idleNs(), 50 + 10 + 4);
+  EXPECT_EQ(analysis.devices.at(0).bands, analysis.bands.run);
+  EXPECT_EQ(analysis.devices.at(0).queues.at(0).bands, analysis.bands.run);
+  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(analysis.bands.run.ns[i], analysis.ledger.ns[i]) << i;
+}
+
+TEST_F(BandsTest, NoBandIsWiderThanItsFigure) {
+  for (int i = 0; i < 100; ++i) range(1000 + i, 1, "op", "view");  // a microsecond in all
+  kernel(1000, 100, 7);
+  kernel(1130, 5, 8);
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.bands.run.idleNs(), 30);
+  EXPECT_EQ(analysis.bands.run[Cause::Compute], 10 + 5);
+  EXPECT_EQ(analysis.kernels.at(0).recordingNs, 20);
+}
+
+TEST_F(BandsTest, OperatorsHoldWhatWasRecordedWithinThem) {
+  range(1000, 500, "op", "linear", 7);
+  range(1100, 200, "op", "addmm");
+  builder_.append(Allocation{.timeNs = 1150, .thread = ThreadId(1), .action = MemoryAction::Allocate, .bytes = 8});
+  kernel(2000, 300, 7);
+  const Analysis analysis = analysed();
+  const auto row = [&](std::string_view name) {
+    return *std::find_if(analysis.operators.begin(), analysis.operators.end(),
+                         [&](const OperatorRow& r) { return r.name == name; });
+  };
+  EXPECT_EQ(row("linear").recordingNs, 10 + 10 + 4);
+  EXPECT_EQ(row("linear").selfRecordingNs, 10);
+  EXPECT_EQ(row("linear").deviceRecordingNs, 10);
+  EXPECT_EQ(row("addmm").recordingNs, 10 + 4);
+  EXPECT_EQ(row("addmm").selfRecordingNs, 10 + 4);
+}
+
+TEST_F(BandsTest, CallsAndLaunchesHoldWhatWasRecordedMeanwhile) {
+  builder_.append(ApiCall{.startNs = 1000,
+                          .durNs = 100,
+                          .thread = ThreadId(1),
+                          .name = builder_.intern("cudaLaunchKernel"),
+                          .correlation = 7});
+  for (const TimeNs at : {1050, 1300, 1400}) builder_.append(Allocation{.timeNs = at, .thread = ThreadId(1)});
+  kernel(1500, 1000, 7);
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.launches.medianCallNs, 100);
+  EXPECT_EQ(analysis.launches.callRecordingNs, 4);
+  EXPECT_EQ(analysis.launches.medianDelayNs, 400);
+  EXPECT_EQ(analysis.launches.delayRecordingNs, 4 + 4);
+  ASSERT_EQ(analysis.calls.size(), 1U);
+  EXPECT_EQ(analysis.calls[0].recordingNs, 4);
+  const std::string json = renderJson(analysis);
+  for (const char* part : {"\"call_recording_ns\":4", "\"delay_recording_ns\":8"}) {
+    std::string plain;
+    std::copy_if(json.begin(), json.end(), std::back_inserter(plain), [](char c) { return c != ' ' && c != '\n'; });
+    EXPECT_NE(plain.find(part), std::string::npos) << part;
+  }
+}
+
+TEST_F(BandsTest, CopiesAndCollectivesOfACpuAreToldAsRanges) {
+  for (const std::int64_t dur : {100, 5}) {
+    builder_.append(Memcpy{.startNs = 1000 + dur,
+                           .durNs = dur,
+                           .queue = QueueId(1),
+                           .device = DeviceId(1),
+                           .bytes = 8,
+                           .copyKind = CopyKind::HostToDevice});
+  }
+  builder_.append(Memset{.startNs = 1500, .durNs = 100, .queue = QueueId(1), .device = DeviceId(1)});
+  builder_.append(Kernel{.startNs = 2000,
+                         .durNs = 300,
+                         .queue = QueueId(1),
+                         .device = DeviceId(1),
+                         .name = builder_.intern("ncclDevKernel_AllReduce")});
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.copies.byKind[static_cast<std::size_t>(CopyKind::HostToDevice)].recordingNs, 10 + 5);
+  EXPECT_EQ(analysis.copies.memsetRecordingNs, 10);
+  EXPECT_EQ(analysis.communication.recordingNs, 10);
+  ASSERT_EQ(analysis.communication.collectives.size(), 1U);
+  EXPECT_EQ(analysis.communication.collectives[0].recordingNs, 10);
+}
+
+TEST_F(BandsTest, RanksHoldWhatWasRecordedOnTheirDevices) {
+  for (const std::int32_t rank : {0, 1}) {
+    const auto id = static_cast<std::uint32_t>(2 + rank);
+    builder_.append(Process{.id = ProcessId(id), .osPid = id, .rank = rank});
+    builder_.append(Thread{.id = ThreadId(id), .process = ProcessId(id)});
+    builder_.append(Device{.id = DeviceId(id), .kind = DeviceKind::Cpu});
+    builder_.append(Queue{.id = QueueId(id), .device = DeviceId(id), .process = ProcessId(id)});
+    builder_.append(Kernel{.startNs = 1000 + 40 * rank,
+                           .durNs = 300 - 40 * rank,
+                           .queue = QueueId(id),
+                           .device = DeviceId(id),
+                           .name = builder_.intern("ncclDevKernel_AllReduce")});
+  }
+  const Analysis analysis = analysed();
+  ASSERT_EQ(analysis.ranks.rows.size(), 2U);
+  const RankRow& first = analysis.ranks.rows[0];
+  EXPECT_EQ(first.waitNs, 40);
+  EXPECT_EQ(first.waitRecordingNs, 10);
+  EXPECT_EQ(first.transferNs, 260);
+  EXPECT_EQ(first.transferRecordingNs, 10);
+  EXPECT_EQ(first.computeRecordingNs, 0);
+  EXPECT_EQ(analysis.ranks.rows[1].heldUpRecordingNs, 10);
+}
+
+TEST_F(BandsTest, KernelsOfAGpuAreNotMadeLonger) {
+  builder_.append(Device{.id = DeviceId(2), .kind = DeviceKind::Cuda});
+  builder_.append(Queue{.id = QueueId(2), .device = DeviceId(2), .process = ProcessId(1)});
+  builder_.append(Kernel{
+      .startNs = 1000, .durNs = 500, .queue = QueueId(2), .device = DeviceId(2), .name = builder_.intern("gemm")});
+  kernel(1000, 500, 9);
+  const Analysis analysis = analysed();
+  for (const KernelRow& row : analysis.kernels) EXPECT_EQ(row.recordingNs, row.name == "gemm" ? 0 : 10) << row.name;
+  EXPECT_EQ(analysis.bands.run[Cause::Compute], 10);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

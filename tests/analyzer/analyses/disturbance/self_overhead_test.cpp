@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/nvtx_mapper.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+
+TEST(SelfOverhead, ACostIsANumberOfNanosecondsOrNothing) {
+  const auto costOf = [](const char* text) {
+    StoreBuilder builder;
+    builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern(text)});
+    return eventCosts(*builder.build()).rangeNs;
+  };
+  EXPECT_EQ(costOf("7.5"), 7.5);
+  for (const char* text : {"", "fast", "7,5", "-3", "inf", "nan", "1e300"}) EXPECT_EQ(costOf(text), 0) << text;
+}
+
+TEST(SelfOverhead, MultipliesEventsWithWhatTheyCost) {
+  StoreBuilder builder;
+  builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("50.0")});
+  builder.append(Environment{.key = builder.intern("self.cost.mark"), .value = builder.intern("20.0")});
+  for (int i = 0; i < 10; ++i) builder.append(Range{.startNs = i, .durNs = 1, .thread = ThreadId(1)});
+  for (int i = 0; i < 4; ++i) builder.append(Mark{.timeNs = i});
+  for (int i = 0; i < 6; ++i) builder.append(Allocation{.timeNs = i});
+  builder.append(Range{.startNs = 5000, .durNs = 1, .thread = ThreadId(1)});  // outside
+  builder.append(Overhead{.startNs = 5, .durNs = 1000, .name = builder.intern("flush")});
+  const auto overhead = selfOverhead(*builder.build(), {0, 1000}, 2);
+  ASSERT_TRUE(overhead);
+  EXPECT_TRUE(overhead->known);
+  // 10·50/2 + (4 + 6)·20/2 + 1000/2
+  EXPECT_EQ(overhead->nsPerStep, 250 + 100 + 500);
+}
+
+TEST(SelfOverhead, OfARankIsWhatThatRecorded) {
+  StoreBuilder builder;
+  builder.append(Environment{{}, builder.intern("self.cost.range"), builder.intern("10")});
+  builder.append(Environment{{}, builder.intern("self.cost.mark"), builder.intern("4")});
+  builder.append(CounterTrack{.id = TrackId(1), .process = ProcessId(1)});
+  builder.append(CounterTrack{.id = TrackId(2), .thread = ThreadId(2)});
+  for (const std::uint32_t rank : {1U, 2U}) {
+    builder.append(Range{.startNs = 10, .durNs = 5, .thread = ThreadId(rank)});
+    builder.append(Mark{.timeNs = 20, .thread = ThreadId(rank)});
+    builder.append(CounterSample{.timeNs = 30, .track = TrackId(rank)});
+    builder.append(Overhead{.startNs = 40, .durNs = 100 * rank, .thread = ThreadId(rank)});
+  }
+  const auto store = builder.build();
+  Selection first;
+  first.everything = false;
+  first.processes = {ProcessId(1)};
+  first.processOfThread = {{ThreadId(1), ProcessId(1)}, {ThreadId(2), ProcessId(2)}};
+  EXPECT_EQ(selfOverheadOf(*store, {0, 1000}, 1, {.only = first, .steps = {}, .taken = {}}, {0, 1000})->nsPerStep,
+            10 + 2 * 4 + 100);
+  EXPECT_EQ(selfOverhead(*store, {0, 1000}, 1)->nsPerStep, 2 * (10 + 2 * 4) + 100 + 200);
+}
+
+TEST(SelfOverhead, IsUnknownWhereNothingWasMeasured) {
+  StoreBuilder builder;
+  builder.append(Range{.startNs = 1, .durNs = 1, .thread = ThreadId(1)});
+  const auto store = builder.build();
+  EXPECT_FALSE(selfOverhead(*store, {}, 1)->known);
+  const auto analysis = analyse(store);
+  ASSERT_TRUE(analysis);
+  EXPECT_EQ(analysis->bands.run.totalNs(), 0);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer

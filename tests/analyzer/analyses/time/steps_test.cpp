@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/steps.h"
+
+#include <gtest/gtest.h>
+
+#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/timeline.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using namespace prof;
+
+class StepsTest : public testing::Test {
+ protected:
+  void marker(TimeNs start, TimeNs dur, const char* name, const char* category = "") {
+    trace.append(Range{.startNs = start,
+                       .durNs = dur,
+                       .thread = ThreadId(1),
+                       .category = trace.intern(category),
+                       .name = trace.intern(name)});
+  }
+  void kernel(TimeNs start, const char* name) {
+    trace.append(Kernel{.startNs = start, .durNs = 5, .queue = QueueId(1), .name = trace.intern(name)});
+  }
+  Steps found() { return *findSteps(*trace.build()); }
+
+  StoreBuilder trace;
+};
+
+TEST_F(StepsTest, ProfilerStepsWinOverOtherMarkers) {
+  marker(0, 100, "ProfilerStep#4");
+  marker(10, 20, "step");
+  marker(100, 90, "ProfilerStep#5");
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 2u);
+  EXPECT_EQ(steps.all[1].name, "ProfilerStep#5");
+  EXPECT_EQ(steps.all[1].durNs(), 90);
+  EXPECT_EQ(steps.source, StepSource::Marker);
+}
+
+TEST_F(StepsTest, NestedMarkersOfOneKindCountOnce) {
+  marker(0, 100, "step 0");
+  marker(20, 10, "step 1");
+  marker(100, 100, "step 2");
+  EXPECT_EQ(found().all.size(), 2u);
+}
+
+TEST_F(StepsTest, AMarkerThatBeginsBeforeTheOtherHasEndedEndsIt) {
+  marker(1000, 1001, "ProfilerStep#1");
+  marker(2000, 1001, "ProfilerStep#2");
+  marker(3000, 1000, "ProfilerStep#3");
+  marker(3900, 110, "ProfilerStep#4");  // mostly inside
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 3u);
+  EXPECT_EQ(steps.all[0].endNs, 2000);
+  EXPECT_EQ(steps.all[1].durNs(), 1000);
+  EXPECT_EQ(steps.all[2].name, "ProfilerStep#3");
+  EXPECT_EQ(steps.all[2].durNs(), 1000);
+}
+
+TEST_F(StepsTest, CategoryMarksSteps) {
+  marker(0, 10, "whatever", "step");
+  EXPECT_EQ(found().all.size(), 1u);
+}
+
+TEST_F(StepsTest, RepetitionIsFoundWithoutMarkers) {
+  trace.append(Queue{.id = QueueId(1), .device = DeviceId(1)});
+  kernel(0, "set-up");
+  TimeNs t = 100;
+  for (int step = 0; step < 12; ++step) {
+    for (const char* name : {"a", "b", "b", "c", "d"}) kernel(t += 10, name);
+    t += 50;
+  }
+  const Steps steps = found();
+  EXPECT_EQ(steps.source, StepSource::Period);
+  ASSERT_GE(steps.all.size(), 11u);
+  EXPECT_EQ(steps.medianNs(), 100);
+}
+
+TEST_F(StepsTest, NeitherMarkersNorRepetitionMeansNoSteps) {
+  trace.append(Queue{.id = QueueId(1), .device = DeviceId(1)});
+  for (const char* name : {"a", "b", "c", "d", "e"}) kernel(10, name);
+  EXPECT_EQ(found().source, StepSource::None);
+}
+
+TEST(WarmUp, SlowLeadingStepsAreSetApartAndSlowLaterOnesAreNot) {
+  std::vector<Step> steps;
+  for (const std::int64_t dur : {900, 300, 100, 101, 99, 100, 400, 100}) {
+    steps.push_back({});
+    steps.back().endNs = dur;
+  }
+  markWarmUp(steps);
+  EXPECT_TRUE(steps[0].warmUp);
+  EXPECT_TRUE(steps[1].warmUp);
+  EXPECT_FALSE(steps[2].warmUp);
+  EXPECT_FALSE(steps[6].warmUp);
+}
+
+TEST(StepMarkers, NamesAreToldApart) {
+  for (const char* name : {"step", "Step 12", "ProfilerStep#3", "iteration 4", "train_step", "iter=7"})
+    EXPECT_TRUE(isStepMarker("", name)) << name;
+  for (const char* name : {"optimizer.step", "stepper", "Optimizer.step#SGD.step", "forward"})
+    EXPECT_FALSE(isStepMarker("", name)) << name;
+}
+
+TEST(RangeNames, ATorchRecQueueThatWaitsForCopiesIsNoWaitForTheLoader) {
+  EXPECT_EQ(classifyRange("", "user_annotation", "## wait_for_batch ##"), Activity::Annotation);
+  EXPECT_EQ(classifyRange("", "user_annotation", "wait_for_batch"), Activity::LoaderWait);
+  EXPECT_EQ(classifyRange("", "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+            Activity::LoaderWait);
+}
+
+TEST(Median, OfTwoMiddlesIsTheirMean) {
+  EXPECT_EQ(medianOf({10}), 10);
+  EXPECT_EQ(medianOf({30, 10}), 20);
+  EXPECT_EQ(medianOf({7, 1, 3, 100}), 5);
+  EXPECT_EQ(medianOf({9, 1, 5}), 5);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
