@@ -16,6 +16,7 @@
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/analyzer/xml_text.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "output_file.h"
 #include "report_text.h"
@@ -37,8 +38,8 @@ struct CheckOptions {
 };
 
 std::string figure(const Comparison& row, double value) {
-  if (row.unit == "ns") return humanDuration(static_cast<std::int64_t>(value));
-  if (row.unit == "bytes") return humanBytes(static_cast<std::uint64_t>(value));
+  if (row.unit == "ns") return prof::timeText(static_cast<std::int64_t>(value));
+  if (row.unit == "bytes") return prof::bytesText(static_cast<std::uint64_t>(value));
   return fmt::format("{:.1f}", value);
 }
 

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/run_diff.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "report_text.h"
 
@@ -26,7 +27,7 @@ struct DiffOptions {
 };
 
 std::string change(std::int64_t ns) {
-  return (ns < 0 ? "-" : "+") + humanDuration(std::abs(ns));
+  return (ns < 0 ? "-" : "+") + prof::timeText(std::abs(ns));
 }
 
 std::string_view colourOf(DiffVerdict verdict) {
@@ -46,8 +47,8 @@ std::string shortPath(const std::string& names, std::size_t width) {
 
 /// "1.20 ms ± 3.4 µs (40 steps)"
 std::string middle(const analyzer::Spread& spread, bool hasSteps) {
-  if (!hasSteps) return humanDuration(spread.medianNs) + " (the whole run)";
-  return fmt::format("{} ± {} ({} step{})", humanDuration(spread.medianNs), humanDuration(spread.madNs), spread.steps,
+  if (!hasSteps) return prof::timeText(spread.medianNs) + " (the whole run)";
+  return fmt::format("{} ± {} ({} step{})", prof::timeText(spread.medianNs), prof::timeText(spread.madNs), spread.steps,
                      spread.steps == 1 ? "" : "s");
 }
 
@@ -85,8 +86,8 @@ void printTree(const analyzer::RunDiff& diff, std::size_t rows) {
     const std::string interval =
         hasInterval(row) ? fmt::format("[{}, {}]  ", change(row.lowNs), change(row.highNs)) : std::string();
     fmt::print(" {}{:<7}{} {:>11} → {:>10}  {:>11}  {}{}\n", colourOf(row.verdict),
-               isOpen ? "?" : analyzer::diffVerdictName(row.verdict), s.reset, humanDuration(row.before.medianNs),
-               humanDuration(row.after.medianNs), change(row.changeNs), interval, shortPath(row.path, width));
+               isOpen ? "?" : analyzer::diffVerdictName(row.verdict), s.reset, prof::timeText(row.before.medianNs),
+               prof::timeText(row.after.medianNs), change(row.changeNs), interval, shortPath(row.path, width));
   }
   if (diff.tree.size() > rows) fmt::print("   and {} more: --rows {}\n", diff.tree.size() - rows, diff.tree.size());
 }

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 
 namespace lacuna::cli {
@@ -44,7 +45,7 @@ bool clean() {
   for (const auto& one : cleaned) {
     all &= one.problem.empty();
     if (one.problem.empty()) {
-      fmt::print("removed {} ({})\n", one.folder.string(), humanBytes(one.bytes));
+      fmt::print("removed {} ({})\n", one.folder.string(), prof::bytesText(one.bytes));
     } else {
       printWarning(one.problem);
     }

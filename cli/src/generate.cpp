@@ -10,6 +10,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "output_file.h"
 
@@ -51,7 +52,7 @@ int run(const GenerateOptions& options) {
   const auto status = out->write([&](const std::filesystem::path& part) { return make(options, part, made); });
   if (!status) return printError(status.error().message);
   fmt::print("{}: {} events in {} steps, {}, {:.2f} bytes an event\n", analyzer::oneLine(out->name()),
-             withCommas(made.count.events), withCommas(made.count.steps), humanBytes(made.bytes),
+             prof::countText(made.count.events), prof::countText(made.count.steps), prof::bytesText(made.bytes),
              static_cast<double>(made.bytes) / static_cast<double>(made.count.events));
   return kOk;
 }

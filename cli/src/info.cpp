@@ -7,6 +7,7 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "trace_summary.h"
 
@@ -28,8 +29,8 @@ void printColumns(const TableSummary& table) {
   fmt::print("{}  {:<22}{:>12}{:>12}{:>12}  stored as{}\n", s.dim, "column", "raw", "stored", "bytes/row", s.reset);
   for (const ColumnSummary& column : table.columns) {
     const std::uint64_t stored = column.storedBytes.value_or(0);
-    fmt::print("  {:<22}{:>12}{:>12}{:>12.3f}  {}\n", analyzer::oneLine(column.name), humanBytes(column.rawBytes),
-               humanBytes(stored), perRow(stored, table.rows), column.mainEncoding());
+    fmt::print("  {:<22}{:>12}{:>12}{:>12.3f}  {}\n", analyzer::oneLine(column.name), prof::bytesText(column.rawBytes),
+               prof::bytesText(stored), perRow(stored, table.rows), column.mainEncoding());
   }
 }
 
@@ -37,14 +38,14 @@ void printTable(const TableSummary& table) {
   const Style& s = style();
   const std::string name = analyzer::oneLine(table.name);  // a file may have tables that we do not know
   const std::string over =
-      table.isTimed() ? fmt::format(", over {}", humanDuration(table.span.endNs - table.span.startNs)) : "";
+      table.isTimed() ? fmt::format(", over {}", prof::timeText(table.span.endNs - table.span.startNs)) : "";
   if (!table.storedBytes) {
-    fmt::print("{}{:<14}{} {} rows{}\n", s.bold, name, s.reset, withCommas(table.rows), over);
+    fmt::print("{}{:<14}{} {} rows{}\n", s.bold, name, s.reset, prof::countText(table.rows), over);
     return;
   }
   fmt::print("\n{}{}{}  {} rows in {} blocks, {}, {:.2f} bytes a row{}\n", s.bold, name, s.reset,
-             withCommas(table.rows), withCommas(table.blocks.value_or(0)), humanBytes(*table.storedBytes),
-             perRow(*table.storedBytes, table.rows), over);
+             prof::countText(table.rows), prof::countText(table.blocks.value_or(0)),
+             prof::bytesText(*table.storedBytes), perRow(*table.storedBytes, table.rows), over);
   printColumns(table);
 }
 
@@ -53,14 +54,14 @@ void printProblems(const TraceSummary& trace) {
   if (trace.droppedEvents == 0) {
     fmt::print("drops    none recorded\n");
   } else {
-    fmt::print("drops    {}{} events were not recorded{}\n", s.yellow, withCommas(trace.droppedEvents), s.reset);
+    fmt::print("drops    {}{} events were not recorded{}\n", s.yellow, prof::countText(trace.droppedEvents), s.reset);
   }
   for (const auto& [reason, count] : trace.dropReasons)
-    fmt::print("         {}: {}\n", withCommas(count), analyzer::oneLine(reason));
+    fmt::print("         {}: {}\n", prof::countText(count), analyzer::oneLine(reason));
   if (trace.damage.empty() && trace.warnings.empty()) fmt::print("damage   {}none{}\n", s.green, s.reset);
   for (const prof::Damage& damage : trace.damage) {
-    fmt::print("damage   {}at byte {}, {} bytes: {}{}\n", s.red, withCommas(damage.offset), withCommas(damage.bytes),
-               analyzer::oneLine(damage.what), s.reset);
+    fmt::print("damage   {}at byte {}, {} bytes: {}{}\n", s.red, prof::countText(damage.offset),
+               prof::countText(damage.bytes), analyzer::oneLine(damage.what), s.reset);
   }
   for (const std::string& warning : trace.warnings)
     fmt::print("warning  {}{}{}\n", s.yellow, analyzer::oneLine(warning), s.reset);
@@ -68,19 +69,19 @@ void printProblems(const TraceSummary& trace) {
 
 void printText(const TraceSummary& trace) {
   const Style& s = style();
-  fmt::print("{}{}{}  {}, ", s.bold, analyzer::oneLine(trace.file), s.reset, humanBytes(trace.bytes));
+  fmt::print("{}{}{}  {}, ", s.bold, analyzer::oneLine(trace.file), s.reset, prof::bytesText(trace.bytes));
   if (trace.formatVersion) {
     fmt::print("format {}, {}\n", *trace.formatVersion, trace.complete.value_or(true) ? "complete" : "without its end");
   } else {
     fmt::print("{}\n", trace.source);
   }
-  fmt::print("rows     {} in {} tables, {:.2f} bytes a row\n", withCommas(trace.rows()), trace.tables.size(),
+  fmt::print("rows     {} in {} tables, {:.2f} bytes a row\n", prof::countText(trace.rows()), trace.tables.size(),
              perRow(trace.bytes - trace.derivedBytes, trace.rows()));
   if (trace.derivedBytes > 0) {
-    fmt::print("derived  {} beside them, for the timeline to open at once\n", humanBytes(trace.derivedBytes));
+    fmt::print("derived  {} beside them, for the timeline to open at once\n", prof::bytesText(trace.derivedBytes));
   }
-  fmt::print("span     {}\n", humanDuration(trace.span.endNs - trace.span.startNs));
-  fmt::print("strings  {}\n", withCommas(trace.strings));
+  fmt::print("span     {}\n", prof::timeText(trace.span.endNs - trace.span.startNs));
+  fmt::print("strings  {}\n", prof::countText(trace.strings));
   printProblems(trace);
   if (!trace.formatVersion) fmt::print("\n");
   for (const TableSummary& table : trace.tables) printTable(table);

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "output_file.h"
 
@@ -27,7 +28,7 @@ void describe(const std::string& file, const analyzer::Alignment& alignment) {
   const std::string path = analyzer::oneLine(file);
   using analyzer::AlignedBy;
   const auto signedDuration = [](std::int64_t ns) {
-    return fmt::format("{}{}", ns < 0 ? '-' : '+', humanDuration(ns < 0 ? -ns : ns));
+    return fmt::format("{}{}", ns < 0 ? '-' : '+', prof::timeText(ns < 0 ? -ns : ns));
   };
   switch (alignment.how) {
     case AlignedBy::Reference:
@@ -46,9 +47,9 @@ void describe(const std::string& file, const analyzer::Alignment& alignment) {
       return;
     default:
       fmt::print("{}: moved by {}, by {} {} (median distance {})\n", path, signedDuration(alignment.offsetNs),
-                 withCommas(alignment.matches),
+                 prof::countText(alignment.matches),
                  alignment.how == AlignedBy::Collectives ? "collectives" : "step markers",
-                 humanDuration(alignment.spreadNs));
+                 prof::timeText(alignment.spreadNs));
   }
 }
 

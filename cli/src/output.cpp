@@ -5,17 +5,16 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "commands.h"
 #include "lacuna/analyzer/cells.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/file_error.h"
 #include "lacuna/prof/place_file.h"
 #include "lacuna/prof/reader.h"
@@ -32,15 +31,6 @@ void printProblem(std::string_view kind, std::string_view colour, std::string_vi
                          analyzer::oneLine(message))
                  .c_str(),
              stderr);
-}
-
-std::string scaled(double value, const char* const* units, std::size_t count) {
-  std::size_t unit = 0;
-  while (std::abs(value) >= 999.5 && unit + 1 < count) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", value, unit == 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2, units[unit]);
 }
 
 }  // namespace
@@ -81,24 +71,6 @@ const Style& style() {
   return kWanted ? kColours : kPlain;
 }
 
-std::string withCommas(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  }
-  return digits;
-}
-
-std::string humanBytes(std::uint64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  return scaled(static_cast<double>(bytes), kUnits, std::size(kUnits));
-}
-
-std::string humanDuration(std::int64_t ns) {
-  static constexpr const char* kUnits[] = {"ns", "µs", "ms", "s"};
-  return scaled(static_cast<double>(ns), kUnits, std::size(kUnits));
-}
-
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
   std::string lines;
   while (text.size() > columns) {
@@ -114,7 +86,7 @@ void printWritten(const std::string& path) {
   if (prof::isOpenFile(path)) return;
   std::error_code none;
   const std::uintmax_t bytes = std::filesystem::file_size(path, none);
-  fmt::print("{}{}\n", analyzer::oneLine(path), none ? "" : ": " + humanBytes(bytes));
+  fmt::print("{}{}\n", analyzer::oneLine(path), none ? "" : ": " + prof::bytesText(bytes));
 }
 
 std::string jsonString(std::string_view text) {

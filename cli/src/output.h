@@ -43,12 +43,6 @@ struct Style {
 };
 const Style& style();
 
-/// 1,234,567
-std::string withCommas(std::uint64_t number);
-/// 12.3 MB (powers of 1000)
-std::string humanBytes(std::uint64_t bytes);
-/// 1.234 s, 56.7 ms, …
-std::string humanDuration(std::int64_t ns);
 /// In lines of so many columns, as far as there are blanks to break at. All but the first stand behind `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent = 0);
 /// What a command has written, with its size; a device or a pipe has none. Nothing of /dev/stdout, where a note would

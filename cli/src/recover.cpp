@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/collector/recover.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "output_file.h"
 #include "timeline_blocks.h"
@@ -40,19 +41,20 @@ void printText(const prof::RecoverSummary& summary, const std::string& out) {
     printWarning(fmt::format("lost: {} bytes at byte {}: {}", damage.bytes, damage.offset, damage.what));
   }
   if (!summary.wasComplete) printWarning("the file had no end; what its writer still held in memory is not in it");
-  fmt::print("{}: {} rows in {} blocks{}\n", analyzer::oneLine(out), withCommas(summary.rows),
-             withCommas(summary.blocks), summary.damage.empty() && summary.wasComplete ? "; nothing was missing" : "");
+  fmt::print("{}: {} rows in {} blocks{}\n", analyzer::oneLine(out), prof::countText(summary.rows),
+             prof::countText(summary.blocks),
+             summary.damage.empty() && summary.wasComplete ? "; nothing was missing" : "");
 }
 
 void printText(const prof::DrainStats& stats, const std::string& out) {
   if (stats.dropped != 0) {
-    printWarning(fmt::format("{} events had been dropped while recording", withCommas(stats.dropped)));
+    printWarning(fmt::format("{} events had been dropped while recording", prof::countText(stats.dropped)));
   }
   if (stats.damaged != 0) {
-    printWarning(fmt::format("{} records made no sense and were left out", withCommas(stats.damaged)));
+    printWarning(fmt::format("{} records made no sense and were left out", prof::countText(stats.damaged)));
   }
   if (!stats.left.empty()) printWarning(stats.left);
-  fmt::print("{}: {} rows from {} process{}\n", analyzer::oneLine(out), withCommas(stats.rows), stats.processes,
+  fmt::print("{}: {} rows from {} process{}\n", analyzer::oneLine(out), prof::countText(stats.rows), stats.processes,
              stats.processes == 1 ? "" : "es");
 }
 

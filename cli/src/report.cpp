@@ -12,8 +12,10 @@
 #include "calibration_option.h"
 #include "command.h"
 #include "commands.h"
+#include "explain.h"
 #include "lacuna/analyzer/finding_list.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "output_file.h"
 #include "progress_line.h"
@@ -22,6 +24,9 @@
 
 namespace lacuna::cli {
 namespace {
+
+/// More than any report has; --explain takes no larger number.
+constexpr int kMostFindings = 9999;
 
 struct ReportOptions {
   std::string file;
@@ -35,6 +40,7 @@ struct ReportOptions {
   int width = 0;
   bool json = false;
   bool listFindings = false;
+  int explain = 0;  ///< the number of a finding; 0: none
 };
 
 prof::Result<std::pair<std::uint64_t, std::uint64_t>> parseSteps(std::string_view text) {
@@ -70,16 +76,16 @@ prof::Status checkSections(const std::vector<std::string>& wanted) {
 /// those that lacuna-gui takes.
 void printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   const std::int64_t ns = analysis.ledger[cause];
-  fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), humanDuration(ns));
+  fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), prof::timeText(ns));
   for (const analyzer::CauseDetail& detail : analysis.details) {
     if (detail.cause != cause) continue;
-    fmt::print(" {:>11} {:>7} times  {}\n", humanDuration(detail.ns), detail.count, analyzer::oneLine(detail.name));
+    fmt::print(" {:>11} {:>7} times  {}\n", prof::timeText(detail.ns), detail.count, analyzer::oneLine(detail.name));
   }
   const auto& longest = analysis.longest[static_cast<std::size_t>(cause)];
   if (!longest.empty()) fmt::print("longest:\n");
   for (const analyzer::DeviceSegment& segment : longest) {
     const std::int64_t fromBegin = segment.startNs - analysis.store->span().startNs;
-    fmt::print(" {:>11} at {:.6f} s  {}\n", humanDuration(segment.durNs()), static_cast<double>(fromBegin) / 1e9,
+    fmt::print(" {:>11} at {:.6f} s  {}\n", prof::timeText(segment.durNs()), static_cast<double>(fromBegin) / 1e9,
                analyzer::oneLine(analysis.store->text(segment.name)));
   }
 }
@@ -97,6 +103,16 @@ prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::st
     causes.push_back(*cause);
   }
   return causes;
+}
+
+int explain(const analyzer::Analysis& analysis, const ReportOptions& options) {
+  const auto number = static_cast<std::size_t>(options.explain);
+  const auto finding = numberedFinding(analysis, number);
+  if (!finding) return printError(finding.error().message);
+  printWarnings(*analysis.store);
+  fmt::print("{}",
+             options.json ? explainedJson(analysis, number, **finding) : explainedText(analysis, number, **finding));
+  return kOk;
 }
 
 int run(const ReportOptions& options) {
@@ -130,6 +146,7 @@ int run(const ReportOptions& options) {
   if (!store) return printError(store.error().message);
   const auto analysis = analyseShown(*store, wanted);
   if (!analysis) return printError(analysis.error().message);
+  if (options.explain > 0) return explain(*analysis, options);
   if (page) {
     const auto written = page->writeText(analyzer::renderHtml(*analysis));
     if (!written) return printError(written.error().message);
@@ -173,16 +190,25 @@ void addReport(CLI::App& app, int& exitCode) {
       .notEmpty();
   command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID").notEmpty();
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
-  addTarget(command, options->html, "also write a self-contained page with charts", "--html");
+  const Option html = addTarget(command, options->html, "also write a self-contained page with charts", "--html");
   command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
       .between(40, 200);
   addCalibration(command, options->calibration);
   command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
       .excludes(section)
       .excludes(cause);
-  command.flag("--list-findings", options->listFindings, "print every finding that a report can have; needs no trace")
+  const Option list =
+      command
+          .flag("--list-findings", options->listFindings, "print every finding that a report can have; needs no trace")
+          .excludes(section)
+          .excludes(cause);
+  command.option("--explain", options->explain, "only how the gain of this finding was computed, by its number")
+      .typeName("N")
+      .between(1, kMostFindings)
       .excludes(section)
-      .excludes(cause);
+      .excludes(cause)
+      .excludes(html)
+      .excludes(list);
   command.example("lacuna report run.lcn --section findings,memory");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/collector/doctor.h"
+#include "lacuna/prof/amounts.h"
 #include "nearest.h"
 #include "output.h"
 #include "output_file.h"
@@ -116,10 +117,10 @@ void printSummary(const collector::RunReport& report) {
   // What is known of processes that did not record is in the trace too.
   const bool outside = stats.processes == 0 && report.seen > 0;
   const std::uint32_t processes = outside ? report.seen : stats.processes;
-  fmt::print(stderr, "lacuna: {} · {} events from {} process{}{} in {:.2f} s · {} · {} dropped\n",
-             analyzer::oneLine(report.output.string()), withCommas(stats.rows), processes, processes == 1 ? "" : "es",
-             outside ? ", seen from outside only," : "", static_cast<double>(report.wallNs) / 1e9,
-             humanBytes(stats.fileBytes), withCommas(stats.dropped));
+  fmt::print(stderr, "lacuna: {} · {} events from {} process{}{} in {} · {} · {} dropped\n",
+             analyzer::oneLine(report.output.string()), prof::countText(stats.rows), processes,
+             processes == 1 ? "" : "es", outside ? ", seen from outside only," : "", prof::timeText(report.wallNs),
+             prof::bytesText(stats.fileBytes), prof::countText(stats.dropped));
   if (const std::string hint = collector::leftoversHint(); !hint.empty()) fmt::print(stderr, "lacuna: {}\n", hint);
   if (!report.sampler.empty()) fmt::print(stderr, "lacuna: {} CPU samples from {}\n", report.samples, report.sampler);
   if (report.exitSignal != 0) {

@@ -15,6 +15,7 @@
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/changes.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "progress_line.h"
 #include "report_text.h"
@@ -35,13 +36,13 @@ struct WhatIfOptions {
 /// `per`: " a step", or " in all" where there are none.
 void printText(const analyzer::Prediction& prediction, std::string_view per) {
   const Style& s = style();
-  fmt::print("measured   {:>12}{}\n", humanDuration(prediction.measuredNsPerStep), per);
-  fmt::print("replayed   {:>12}{}, unchanged\n", humanDuration(prediction.baseNsPerStep), per);
-  fmt::print("{}predicted  {:>12}{}{}, {} {:.1f} %\n", s.bold, humanDuration(prediction.predictedNsPerStep), s.reset,
-             per, prediction.gainNs() >= 0 ? "faster by" : "slower by", 100 * std::abs(prediction.gainShare()));
+  fmt::print("measured   {:>12}{}\n", prof::timeText(prediction.measuredNsPerStep), per);
+  fmt::print("replayed   {:>12}{}, unchanged\n", prof::timeText(prediction.baseNsPerStep), per);
+  fmt::print("{}predicted  {:>12}{}{}, {} {}\n", s.bold, prof::timeText(prediction.predictedNsPerStep), s.reset, per,
+             prediction.gainNs() >= 0 ? "faster by" : "slower by", prof::shareText(std::abs(prediction.gainShare())));
   if (prediction.lowNsPerStep != prediction.highNsPerStep) {
-    fmt::print("between    {:>12} and {} in 19 of 20 runs{}\n", humanDuration(prediction.lowNsPerStep),
-               humanDuration(prediction.highNsPerStep),
+    fmt::print("between    {:>12} and {} in 19 of 20 runs{}\n", prof::timeText(prediction.lowNsPerStep),
+               prof::timeText(prediction.highNsPerStep),
                prediction.gainNs() <= 0
                    ? std::string()
                    : fmt::format("; {:.0f} % sure of half the gain at least", 100 * prediction.confidence));

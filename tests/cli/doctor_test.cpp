@@ -193,7 +193,7 @@ TEST_F(DoctorTest, LittleRoomForTracesIsSaid) {
   if (withSharedMemory("8m").empty()) GTEST_SKIP() << "file systems cannot be mounted here";
   const Finding output = examine("", withSharedMemory("8m") + "sh -c 'cd /dev/shm; exec \"$@\"' sh ").at("output");
   EXPECT_EQ(output.state, "limited");
-  EXPECT_EQ(output.detail, "/dev/shm has 8.0 MiB free. That is too little for most traces.");
+  EXPECT_EQ(output.detail, "/dev/shm has 8.00 MiB free. That is too little for most traces.");
   EXPECT_THAT(output.remedy, HasSubstr("Make room, or name a file elsewhere"));
 }
 
@@ -219,7 +219,7 @@ TEST_F(DoctorTest, WhatKilledRunsLeftIsNamedAndRemoved) {
 TEST_F(DoctorTest, ALimitOfFilesIsSaid) {
   const Finding output = examine("", "prlimit --fsize=1048576 ").at("output");
   EXPECT_EQ(output.state, "limited");
-  EXPECT_THAT(output.detail, HasSubstr("Files may be 1.0 MiB long at most (ulimit -f)"));
+  EXPECT_THAT(output.detail, HasSubstr("Files may be 1.00 MiB long at most (ulimit -f)"));
   EXPECT_THAT(output.detail, HasSubstr("record nothing"));
   EXPECT_THAT(output.remedy, HasSubstr("ulimit -f unlimited"));
   EXPECT_THAT(examine("", "prlimit --fsize=1073741824 ").at("output").detail, Not(HasSubstr("record nothing")));

@@ -55,7 +55,8 @@ TEST_F(RunOptions, AnEmptyValueIsNotTheDefault) {
 
 TEST_F(RunOptions, TheSummaryHasSizesForPeople) {
   EXPECT_EQ(run("--no-report"), 0);
-  EXPECT_THAT(said(), testing::ContainsRegex("touch\\.lcn · .* events from .* in .* s · [0-9.]+ [kM]?B · 0 dropped\n"));
+  EXPECT_THAT(said(),
+              testing::ContainsRegex("touch\\.lcn · .* events from .* in .* · [0-9.]+ ([KM]i)?B · 0 dropped\n"));
 }
 
 TEST_F(RunOptions, ARateOfSamplesNeedsSamples) {

@@ -43,6 +43,7 @@
 #include "lacuna/analyzer/flame.h"
 #include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/writer.h"
 #include "models/sql_model.h"
 #include "models/table_model.h"
@@ -202,7 +203,7 @@ class PagesTest : public QObject {
     QVERIFY(!facts.isEmpty());
     const auto part = analyzer::flameGraph(*window_->trace()->store, {1'010'000'000, 1'020'000'000})->nodes[0].totalNs;
     QVERIFY(part < whole);
-    QVERIFY(facts.contains(QString::fromStdString(durationText(static_cast<double>(part)))));
+    QVERIFY(facts.contains(QString::fromStdString(prof::timeText(part))));
   }
 
   void stacksAreExportedAsTheAnalyzerDoes() {
@@ -1140,7 +1141,7 @@ class PagesTest : public QObject {
     QTRY_COMPARE(times->histogram().events, rows[1].count);
     QCOMPARE(times->histogram().totalNs, rows[1].totalNs);
     QCOMPARE(times->histogram().longestNs, rows[1].maxNs);
-    const QString longest = QString::fromStdString(durationText(static_cast<double>(rows[1].maxNs)));
+    const QString longest = QString::fromStdString(prof::timeText(rows[1].maxNs));
     QVERIFY2(times->accessibleDescription().contains(longest), qPrintable(times->accessibleDescription()));
   }
 

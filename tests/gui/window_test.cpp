@@ -33,6 +33,7 @@
 #include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
 #include "models/details_model.h"
 #include "models/sql_model.h"
@@ -741,9 +742,9 @@ class WindowTest : public QObject {
     const DetailRows expected{
         {QStringLiteral("communicator"), QStringLiteral("0xab")},
         {QStringLiteral("calls carried out"), QStringLiteral("1")},
-        {QStringLiteral("bytes put in"), QString::fromStdString(bytesText(2'000))},
-        {QStringLiteral("rate"), QString::fromStdString(bytesText(2e9)) + QStringLiteral("/s")},
-        {QStringLiteral("bus rate"), QString::fromStdString(bytesText(2e9)) + QStringLiteral("/s")}};
+        {QStringLiteral("bytes put in"), QString::fromStdString(prof::bytesText(2'000))},
+        {QStringLiteral("rate"), QString::fromStdString(prof::bytesText(2e9)) + QStringLiteral("/s")},
+        {QStringLiteral("bus rate"), QString::fromStdString(prof::bytesText(2e9)) + QStringLiteral("/s")}};
     QCOMPARE(rows, expected);
     QTRY_VERIFY(!window_->busy());
   }

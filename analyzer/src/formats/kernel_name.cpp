@@ -59,4 +59,15 @@ bool isCommunicationKernel(std::string_view name) {
                      [&](std::string_view begin) { return findAnyCase(name.substr(0, begin.size()), begin) == 0; });
 }
 
+bool beginsCommunication(std::string_view name) {
+  return contains(name, "nccl") || contains(name, "c10d::") || contains(name, "allreduce");
+}
+
+std::string_view withoutLibrary(std::string_view kernel) {
+  for (const std::string_view prefix : {"ncclKernel_", "ncclDevKernel_"}) {
+    if (kernel.starts_with(prefix)) return kernel.substr(prefix.size());
+  }
+  return kernel;
+}
+
 }  // namespace lacuna::analyzer

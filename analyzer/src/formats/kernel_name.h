@@ -13,5 +13,9 @@ std::string withoutScopes(std::string_view signature);
 
 /// Whether a kernel of that name moves data between devices. docs/analyses/names.md.
 bool isCommunicationKernel(std::string_view name);
+/// Whether a range or call of the host of that name hands such work over.
+bool beginsCommunication(std::string_view name);
+/// A collective's kernel without what all of NCCL's kernels are called first.
+std::string_view withoutLibrary(std::string_view kernel);
 
 }  // namespace lacuna::analyzer

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/finding_list.h"
+#include "lacuna/prof/amounts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "lacuna/prof/amounts.h"
 #include "report/json_writer.h"
 #include "rules/places.h"
 #include "rules/registry.h"
@@ -22,25 +24,14 @@ std::string_view kindName(FindingKind kind) {
   return kind == FindingKind::Fault ? "fault" : "opportunity";
 }
 
-/// A number with as few digits as it needs, in the largest unit that leaves it whole.
-std::string inWholeUnits(double value, double step, std::initializer_list<std::string_view> units) {
-  auto unit = units.begin();
-  while (unit + 1 != units.end() && value >= step) {
-    value /= step;
-    ++unit;
-  }
-  return fmt::format("{:g} {}", value, *unit);
-}
-
 std::string numberText(const Threshold& threshold) {
-  constexpr double kThousand = 1000, kKibi = 1024;
   switch (threshold.unit) {
     case Unit::Share:
       return fmt::format("{:g} %", kPercent * threshold.value);
     case Unit::Ns:
-      return inWholeUnits(threshold.value, kThousand, {"ns", "µs", "ms", "s"});
+      return prof::roundTimeText(threshold.value);
     case Unit::Bytes:
-      return inWholeUnits(threshold.value, kKibi, {"B", "KiB", "MiB", "GiB"});
+      return prof::roundBytesText(threshold.value);
     case Unit::Count:
     case Unit::Times:
       break;

@@ -13,6 +13,7 @@
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/analyzer/xml_text.h"
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "report/sequence_text.h"
 #include "report/text_details.h"
@@ -137,8 +138,8 @@ void Page::ledger() {
     if (ns == 0 && static_cast<Cause>(i) != Cause::Unknown) continue;
     const std::string band = humanBand(stepBands.ns[i], step.ns[i]);
     out_ += fmt::format("<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span>{}</li>", i,
-                        causeLabel(static_cast<Cause>(i)), humanShare(static_cast<double>(ns) / total),
-                        humanTime(step.ns[i]), analysis_.steps.all.empty() ? "" : " a step",
+                        causeLabel(static_cast<Cause>(i)), prof::shareText(static_cast<double>(ns) / total),
+                        prof::timeText(step.ns[i]), analysis_.steps.all.empty() ? "" : " a step",
                         band.empty() ? "" : fmt::format("<span>{}</span>", xmlText(band)));
   }
   out_ += "</ul>\n";
@@ -184,7 +185,8 @@ void Page::steps() {
   const Steps shown = shownSteps(analysis_);
   const auto& all = shown.all;
   if (all.empty()) return;
-  heading(fmt::format("Steps: {} of {} (± {})", all.size(), humanTime(shown.medianNs()), humanTime(shown.spreadNs())));
+  heading(fmt::format("Steps: {} of {} (± {})", all.size(), prof::timeText(shown.medianNs()),
+                      prof::timeText(shown.spreadNs())));
   const std::size_t first = shownRange(analysis_).first;
   constexpr double kWidth = 960, kHeight = 208, kBase = 178, kLeft = 132;
   const std::size_t group = (all.size() + 199) / 200;
@@ -209,7 +211,7 @@ void Page::steps() {
     out_ += fmt::format(
         "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".15\"/><text "
         "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
-        kLeft, kWidth, y, y, kLeft - 6, y + 4, humanTime(longest * tick / 2));
+        kLeft, kWidth, y, y, kLeft - 6, y + 4, prof::timeText(longest * tick / 2));
   }
   for (std::size_t c = 0; c < columns; ++c) {
     Ledger ledger;
@@ -229,7 +231,7 @@ void Page::steps() {
     const double x = kLeft + static_cast<double>(c) * width;
     double y = kBase;
     const std::string bandText = humanBand(recording, dur);
-    out_ += fmt::format("<g><title>{}: {}{}</title>", stepLabel(all[c * group]), humanTime(dur / count),
+    out_ += fmt::format("<g><title>{}: {}{}</title>", stepLabel(all[c * group]), prof::timeText(dur / count),
                         bandText.empty() ? "" : " " + xmlText(bandText));
     for (std::size_t i = 0; i < kCauseCount; ++i) {
       const double part = static_cast<double>(ledger.ns[i]) / total * height;
@@ -262,7 +264,7 @@ void Page::memory() {
 
 void Page::memoryOf(const MemoryStats& memory, std::string_view where) {
   if (memory.curve.size() < 2) return;
-  heading(fmt::format("Memory{}{}: peak {}", where.empty() ? "" : " of ", where, humanBytes(memory.peakBytes)));
+  heading(fmt::format("Memory{}{}: peak {}", where.empty() ? "" : " of ", where, prof::bytesText(memory.peakBytes)));
   constexpr double kWidth = 960, kHeight = 214, kBase = 190, kLeft = 132;
   const auto t0 = memory.curve.front().timeNs;
   const auto span = static_cast<double>(std::max<prof::TimeNs>(1, memory.curve.back().timeNs - t0));
@@ -281,12 +283,12 @@ void Page::memoryOf(const MemoryStats& memory, std::string_view where) {
     out_ += fmt::format(
         "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".15\"/><text "
         "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
-        kLeft, kWidth, y(bytes), y(bytes), kLeft - 6, y(bytes) + 4, humanBytes(bytes));
+        kLeft, kWidth, y(bytes), y(bytes), kLeft - 6, y(bytes) + 4, prof::bytesText(bytes));
   }
   out_ += fmt::format(
       "<text class=\"dim\" x=\"{}\" y=\"209\">0</text><text class=\"dim\" x=\"{}\" y=\"209\" "
       "text-anchor=\"end\">{}</text>",
-      kLeft, kWidth, humanTime(memory.curve.back().timeNs - t0));
+      kLeft, kWidth, prof::timeText(memory.curve.back().timeNs - t0));
   out_ += fmt::format("<path d=\"{}\" fill=\"#4c8eda\" fill-opacity=\".45\" stroke=\"#4c8eda\"/>", path);
   out_ +=
       fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"#d7263d\"><title>peak</title></circle></svg>\n",
@@ -297,7 +299,7 @@ void Page::memoryOf(const MemoryStats& memory, std::string_view where) {
   for (std::size_t i = 0; i < std::min<std::size_t>(10, memory.live.size()); ++i) {
     const LiveTensor& tensor = memory.live[i];
     out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(liveName(tensor)),
-                        roleWords(tensor.role), humanBytes(tensor.bytes), ageText(memory, i), stayText(memory, i));
+                        roleWords(tensor.role), prof::bytesText(tensor.bytes), ageText(memory, i), stayText(memory, i));
   }
   out_ += "</table></div>\n";
 }
@@ -313,10 +315,10 @@ void Page::kernels() {
       "tr>";
   for (std::size_t i = 0; i < std::min<std::size_t>(15, analysis_.kernels.size()); ++i) {
     const KernelRow& row = analysis_.kernels[i];
-    out_ +=
-        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(row.name),
-                    row.count, humanTime(row.totalNs), xmlText(humanBand(row.recordingNs, row.totalNs)),
-                    humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)), humanTime(row.meanNs()));
+    out_ += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", shortName(row.name), row.count,
+        prof::timeText(row.totalNs), xmlText(humanBand(row.recordingNs, row.totalNs)),
+        prof::shareText(static_cast<double>(row.totalNs) / static_cast<double>(total)), prof::timeText(row.meanNs()));
   }
   out_ += "</table></div>\n";
 }
@@ -334,11 +336,11 @@ void Page::sequences() {
         steps ? "a step" : "in all");
     for (std::size_t i = 0; i < std::min<std::size_t>(8, rows->size()); ++i) {
       const SequenceRow& row = (*rows)[i];
-      out_ +=
-          fmt::format("<tr><td>{}</td><td>{:.1f}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                      shortName(sequenceText(*analysis_.store, row)), sequenceCountPerStep(analysis_, row.count),
-                      humanTime(sequenceNsPerStep(analysis_, row.deviceNs)),
-                      humanTime(sequenceNsPerStep(analysis_, row.gapNs)), humanShare(sequenceShare(analysis_, row)));
+      out_ += fmt::format("<tr><td>{}</td><td>{:.1f}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                          shortName(sequenceText(*analysis_.store, row)), sequenceCountPerStep(analysis_, row.count),
+                          prof::timeText(sequenceNsPerStep(analysis_, row.deviceNs)),
+                          prof::timeText(sequenceNsPerStep(analysis_, row.gapNs)),
+                          prof::shareText(sequenceShare(analysis_, row)));
     }
     out_ += "</table></div>\n";
   }
@@ -354,8 +356,8 @@ void Page::operators() {
     const OperatorRow& row = analysis_.operators[i];
     out_ += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-        shortName(row.name), row.count, humanTime(row.totalNs), xmlText(humanBand(row.recordingNs, row.totalNs)),
-        humanTime(row.selfNs), xmlText(humanBand(row.selfRecordingNs, row.selfNs)), humanTime(row.deviceNs),
+        shortName(row.name), row.count, prof::timeText(row.totalNs), xmlText(humanBand(row.recordingNs, row.totalNs)),
+        prof::timeText(row.selfNs), xmlText(humanBand(row.selfRecordingNs, row.selfNs)), prof::timeText(row.deviceNs),
         xmlText(humanBand(row.deviceRecordingNs, row.deviceNs)));
   }
   out_ += "</table></div>\n";

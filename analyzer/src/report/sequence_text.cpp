@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "report/text_details.h"
 #include "rules/words.h"
@@ -34,10 +35,10 @@ void addRows(const Analysis& analysis, const std::vector<SequenceRow>& rows, int
   const int nameWidth = std::max(4, width - 44);
   for (std::size_t i = 0; i < rows.size() && static_cast<int>(i) < most; ++i) {
     const SequenceRow& row = rows[i];
-    out.push_back(
-        fmt::format(" {} {:>9.1f} {:>11} {:>11} {:>8}", padded(sequenceText(*analysis.store, row), nameWidth),
-                    sequenceCountPerStep(analysis, row.count), humanTime(sequenceNsPerStep(analysis, row.deviceNs)),
-                    humanTime(sequenceNsPerStep(analysis, row.gapNs)), humanShare(sequenceShare(analysis, row))));
+    out.push_back(fmt::format(
+        " {} {:>9.1f} {:>11} {:>11} {:>8}", padded(sequenceText(*analysis.store, row), nameWidth),
+        sequenceCountPerStep(analysis, row.count), prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
+        prof::timeText(sequenceNsPerStep(analysis, row.gapNs)), prof::shareText(sequenceShare(analysis, row))));
   }
 }
 
@@ -88,8 +89,8 @@ Lines sequenceLines(const Analysis& analysis, int width, int rows) {
       " pointwise kernels one behind the other, which one kernel could do: {:.1f} {}, {:.1f} launches, {} of the time, "
       "{} of that between them",
       sequenceCountPerStep(analysis, sum.count), steps ? "times a step" : "times in all",
-      sequenceCountPerStep(analysis, sum.runs), humanShare(sequenceShare(analysis, sum)),
-      humanShare(sum.totalNs() <= 0 ? 0 : static_cast<double>(sum.gapNs) / static_cast<double>(sum.totalNs()))));
+      sequenceCountPerStep(analysis, sum.runs), prof::shareText(sequenceShare(analysis, sum)),
+      prof::shareText(sum.totalNs() <= 0 ? 0 : static_cast<double>(sum.gapNs) / static_cast<double>(sum.totalNs()))));
   addRows(analysis, stats.pointwise, width, rows, out);
   return out;
 }

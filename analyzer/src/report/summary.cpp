@@ -8,9 +8,9 @@
 #include <span>
 
 #include "analysis/shown_steps.h"
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/facts.h"
-#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -43,7 +43,7 @@ std::string worstCauses(const Analysis& analysis) {
   std::string out;
   for (const Cause cause : causes) {
     out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", causeLabel(cause),
-                       humanShare(share(analysis, analysis.ledger[cause])),
+                       prof::shareText(share(analysis, analysis.ledger[cause])),
                        cause == Cause::Unknown ? whereUnknown(analysis) : "");
   }
   return out;
@@ -54,7 +54,7 @@ std::string whyNotSure(const Analysis& analysis) {
   constexpr double kMostUnknown = 0.02;
   const double unknown = share(analysis, analysis.ledger[Cause::Unknown]);
   if (unknown > kMostUnknown)
-    return fmt::format("{} of the time{} has no cause in the trace", humanShare(unknown), whereUnknown(analysis));
+    return fmt::format("{} of the time{} has no cause in the trace", prof::shareText(unknown), whereUnknown(analysis));
   if (analysis.droppedEvents > 0 || !analysis.store->warnings().empty())
     return "the trace does not hold all of the run";
   return {};
@@ -76,7 +76,7 @@ std::string pace(const Analysis& analysis) {
   std::int64_t sumNs = 0;
   for (const Step& step : steady.first(steady.size() - 1)) prof::addTo(sumNs, step.durNs());
   const auto meanNs = static_cast<double>(sumNs) / static_cast<double>(steady.size() - 1);
-  return static_cast<double>(everyNs) > kGaps * meanNs ? fmt::format(", one every {}", humanTime(everyNs))
+  return static_cast<double>(everyNs) > kGaps * meanNs ? fmt::format(", one every {}", prof::timeText(everyNs))
                                                        : std::string();
 }
 
@@ -89,7 +89,7 @@ std::string verdict(const Analysis& analysis) {
   } else {
     const std::string causes = worstCauses(analysis);
     const char* who = analysis.devices.size() == 1 ? "The device is" : "The devices are";
-    text = fmt::format("{} busy {} of the time{}.", who, humanShare(share(analysis, analysis.ledger.busyNs())),
+    text = fmt::format("{} busy {} of the time{}.", who, prof::shareText(share(analysis, analysis.ledger.busyNs())),
                        causes.empty() ? "" : "; idle: " + causes);
   }
   std::size_t faults = 0;
@@ -103,7 +103,7 @@ std::string verdict(const Analysis& analysis) {
   if (analysis.droppedEvents > 0)
     text += fmt::format(
         " Mind that {} lost while recording.",
-        analysis.droppedEvents == 1 ? "1 event was" : humanCount(analysis.droppedEvents, "event") + " were");
+        analysis.droppedEvents == 1 ? "1 event was" : prof::countText(analysis.droppedEvents, "event") + " were");
   for (const std::string& warning : analysis.store->warnings()) text += " Warning: " + warning + ".";
   return text;
 }
@@ -124,14 +124,14 @@ std::string describeRun(const Analysis& analysis) {
   if (const Steps shown = shownSteps(analysis); !shown.all.empty()) {
     // A host that runs ahead of the device has short steps and long ones; only their mean means something.
     const bool uneven = 4 * shown.spreadNs() > shown.medianNs() || hostRunsAhead(analysis);
-    steps = uneven ? fmt::format("{} of {} on average", humanCount(shown.all.size(), "step"),
-                                 humanTime(analysis.meanStepNs()))
-                   : fmt::format("{} of {} (± {})", humanCount(shown.all.size(), "step"), humanTime(shown.medianNs()),
-                                 humanTime(shown.spreadNs()));
+    steps = uneven ? fmt::format("{} of {} on average", prof::countText(shown.all.size(), "step"),
+                                 prof::timeText(analysis.meanStepNs()))
+                   : fmt::format("{} of {} (± {})", prof::countText(shown.all.size(), "step"),
+                                 prof::timeText(shown.medianNs()), prof::timeText(shown.spreadNs()));
     steps += pace(analysis);
   }
   return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(),
-                     humanTime(analysis.window.endNs - analysis.window.startNs), steps,
+                     prof::timeText(analysis.window.endNs - analysis.window.startNs), steps,
                      devices.empty() ? "no device" : devices);
 }
 

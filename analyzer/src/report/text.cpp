@@ -17,6 +17,7 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "report/gain_factors.h"
 #include "report/text_details.h"
@@ -39,11 +40,6 @@ constexpr std::string_view kRangesRemedy =
 
 /// Of a column of "±0.3 %"; the column is there only where recording took any time.
 constexpr int kBandWidth = 8;
-
-std::string signedBytes(std::int64_t bytes) {
-  return (bytes < 0 ? "-" : "") + humanBytes(bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes)
-                                                       : static_cast<std::uint64_t>(bytes));
-}
 
 std::string withSingleSpaces(std::string_view text) {
   std::string out;
@@ -231,8 +227,9 @@ void TextReport::ledger() {
     const std::int64_t ns = analysis_.ledger[cause];
     row += fmt::format(" {} {} {:>7} {:>11}{} {:<{}}  ",
                        marked(cause, options_.colour ? "█" : kMarks[static_cast<std::size_t>(cause)]),
-                       padded(causeLabel(cause), 26), humanShare(static_cast<double>(ns) / static_cast<double>(total)),
-                       humanTime(inStep(cause)), perStep, humanBand(bands[cause], inStep(cause)), kBandWidth);
+                       padded(causeLabel(cause), 26),
+                       prof::shareText(static_cast<double>(ns) / static_cast<double>(total)),
+                       prof::timeText(inStep(cause)), perStep, humanBand(bands[cause], inStep(cause)), kBandWidth);
     if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
       line(row.substr(0, row.find_last_not_of(' ') + 1));
       row.clear();
@@ -281,7 +278,7 @@ void TextReport::criticalPath() {
         std::pair(path.copyNs, "copies"), std::pair(path.hostNs, "host work"), std::pair(path.launchNs, "launching"),
         std::pair(path.loaderNs, "waiting for the loader")}) {
     const double share = static_cast<double>(ns) / static_cast<double>(path.totalNs());
-    if (share >= 0.005) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, humanShare(share));
+    if (share >= 0.005) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, prof::shareText(share));
   }
   wrapped("critical path (what a step's length hangs on; the device may be busy meanwhile): " + parts, 1, 1);
 }
@@ -307,7 +304,7 @@ void TextReport::stepsSection(int rows) {
         static_cast<std::size_t>(std::lround(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room));
     std::string bar;
     for (std::size_t c = 0; c < cells; ++c) bar += "█";
-    line(fmt::format(" {:>5} {} {:>11} {}{}{}", step.index, padded(step.name, nameWidth), humanTime(step.durNs()),
+    line(fmt::format(" {:>5} {} {:>11} {}{}{}", step.index, padded(step.name, nameWidth), prof::timeText(step.durNs()),
                      bandCell(analysis_.stepBandNs(i), step.durNs()), marked(Cause::Compute, bar),
                      step.warmUp ? " warm-up" : ""));
   }
@@ -333,10 +330,10 @@ void TextReport::kernelsSection(int rows) {
   const std::vector<std::string> cells = paddedNames(names, nameWidth);
   for (std::size_t i = 0; i < shown; ++i) {
     const KernelRow& row = analysis_.kernels[i];
-    line(fmt::format(" {} {:>8} {:>11} {}{:>8}{}", cells[i], row.count, humanTime(row.totalNs),
+    line(fmt::format(" {} {:>8} {:>11} {}{:>8}{}", cells[i], row.count, prof::timeText(row.totalNs),
                      bandCell(row.recordingNs, row.totalNs),
-                     humanShare(static_cast<double>(row.totalNs) / static_cast<double>(total)),
-                     mean(humanTime(row.meanNs()))));
+                     prof::shareText(static_cast<double>(row.totalNs) / static_cast<double>(total)),
+                     mean(prof::timeText(row.meanNs()))));
   }
 }
 
@@ -366,9 +363,10 @@ void TextReport::operatorsSection(int rows) {
   for (std::size_t i = 0; i < shown; ++i) {
     const OperatorRow& row = table[i];
     const std::string memory =
-        withMemory ? fmt::format(" {:>10} {:>10}", signedBytes(row.memBytes), signedBytes(row.selfMemBytes)) : "";
-    line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", cells[i], row.count, humanTime(row.totalNs),
-                     bandCell(row.recordingNs, row.totalNs), humanTime(row.selfNs), humanTime(row.deviceNs),
+        withMemory ? fmt::format(" {:>10} {:>10}", prof::bytesText(row.memBytes), prof::bytesText(row.selfMemBytes))
+                   : "";
+    line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", cells[i], row.count, prof::timeText(row.totalNs),
+                     bandCell(row.recordingNs, row.totalNs), prof::timeText(row.selfNs), prof::timeText(row.deviceNs),
                      bandCell(row.deviceRecordingNs, row.deviceNs), memory));
   }
   if (full && analysis_.memory.present && !withMemory && !table.empty())
@@ -385,7 +383,7 @@ void TextReport::callsSection(int rows) {
   for (std::size_t i = 0; i < analysis_.calls.size() && static_cast<int>(i) < rows; ++i) {
     const CallRow& row = analysis_.calls[i];
     const std::string cells = fmt::format(" {} {:>8} {:>11} {}{}", padded(row.name, nameWidth), row.count,
-                                          humanTime(row.totalNs), bandCell(row.recordingNs, row.totalNs),
+                                          prof::timeText(row.totalNs), bandCell(row.recordingNs, row.totalNs),
                                           shortened(row.caller, width_ - 25 - nameWidth - bandWidth()));
     line(std::string_view(cells).substr(0, cells.find_last_not_of(' ') + 1));
   }
@@ -407,8 +405,8 @@ void TextReport::devicesSection() {
   for (const DeviceAccount& device : analysis_.devices) {
     const std::int64_t span = std::max<std::int64_t>(1, device.window.endNs - device.window.startNs);
     line(fmt::format(" {} {}  {} busy of {}, {}{}", padded(device.label, 8), shortened(device.name, width_ / 3),
-                     humanShare(static_cast<double>(device.ledger.busyNs()) / static_cast<double>(span)),
-                     humanTime(span), humanCount(device.kernels, "kernel"),
+                     prof::shareText(static_cast<double>(device.ledger.busyNs()) / static_cast<double>(span)),
+                     prof::timeText(span), prof::countText(device.kernels, "kernel"),
                      device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
     bar(device.ledger);
   }
@@ -419,8 +417,8 @@ void TextReport::causesSection(int rows) {
   if (analysis_.details.empty()) line(" no idle time");
   for (std::size_t i = 0; i < analysis_.details.size() && static_cast<int>(i) < rows; ++i) {
     const CauseDetail& detail = analysis_.details[i];
-    line(fmt::format(" {:>11} {:>7}×  {} {}", humanTime(detail.ns), detail.count, padded(causeLabel(detail.cause), 26),
-                     shortened(withoutScopes(detail.name), width_ - 51)));
+    line(fmt::format(" {:>11} {:>7}×  {} {}", prof::timeText(detail.ns), detail.count,
+                     padded(causeLabel(detail.cause), 26), shortened(withoutScopes(detail.name), width_ - 51)));
   }
 }
 

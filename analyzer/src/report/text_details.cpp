@@ -14,6 +14,7 @@
 #include "analysis/devices.h"
 #include "formats/kernel_name.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "rules/registry.h"
 #include "rules/words.h"
 
@@ -49,14 +50,6 @@ bool isPartOfWord(char c) {
   return byte >= 0x80 || std::isalnum(byte) != 0;
 }
 
-/// "12.3 TFLOP/s", "456 GB/s"
-std::string rate(double perSecond, std::string_view unit) {
-  static constexpr const char* kScales[] = {"", "k", "M", "G", "T", "P"};
-  std::size_t scale = 0;
-  for (; perSecond >= 1000 && scale + 1 < std::size(kScales); ++scale) perSecond /= 1000;
-  return fmt::format("{:.{}f} {}{}", perSecond, perSecond < 100 ? 1 : 0, kScales[scale], unit);
-}
-
 /// Of recording, from where on the reader should know what to do about it.
 bool isMuchOfAStep(const Analysis& analysis, std::int64_t ns) {
   constexpr double kMuch = 0.1;
@@ -69,7 +62,7 @@ std::string whyRecordingCosts(const Analysis& analysis) {
     return fmt::format(
         ", {} of it by taking cores that the program's threads waited for: leave the recorder a core (taskset), or "
         "record less (--trace)",
-        humanTime(coresNs));
+        prof::timeText(coresNs));
   }
   const bool isMuch = isMuchOfAStep(analysis, analysis.overhead.nsPerStep);
   return isMuch ? ", for its events follow each other closely: record less (--trace)" : "";
@@ -106,7 +99,7 @@ void addLive(const MemoryStats& memory, int width, int rows, Lines& out) {
                               padded("tensor (operator)", nameWidth), "for", "and for"));
   for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
     const LiveTensor& tensor = memory.live[i];
-    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", humanBytes(tensor.bytes), roleWords(tensor.role),
+    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", prof::bytesText(tensor.bytes), roleWords(tensor.role),
                               padded(liveName(tensor), nameWidth), ageText(memory, i), stayText(memory, i)));
   }
 }
@@ -116,14 +109,14 @@ std::string peakLine(const MemoryStats& memory, std::string_view where) {
   for (std::size_t i = 1; i < kRoleCount; ++i) {
     if (memory.peakByRole[i] > 0)
       roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", roleName(static_cast<prof::MemoryRole>(i)),
-                           humanBytes(memory.peakByRole[i]));
+                           prof::bytesText(memory.peakByRole[i]));
   }
   if (roles.empty()) roles = "what it is for is not known";
   if (const std::uint64_t rest = memory.peakByRole[0]; rest > 0 && rest < memory.peakBytes)
-    roles += ", not known " + humanBytes(rest);
+    roles += ", not known " + prof::bytesText(rest);
   return fmt::format(
-      " peak{} {} ({}){}", where, humanBytes(memory.peakBytes), roles,
-      memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", humanBytes(memory.peakReservedBytes)) : "");
+      " peak{} {} ({}){}", where, prof::bytesText(memory.peakBytes), roles,
+      memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", prof::bytesText(memory.peakReservedBytes)) : "");
 }
 
 std::string allocatorLine(const AllocatorState& state) {
@@ -132,8 +125,9 @@ std::string allocatorLine(const AllocatorState& state) {
                                                   : "; none of it was free";
   return fmt::format(
       " allocator: took {} more when it held {} in {}, {} of it free (largest piece {}, fragmentation {}){}",
-      humanBytes(state.requestedBytes), humanBytes(state.reservedBytes), humanCount(state.segments, "segment"),
-      humanBytes(state.freeBytes()), humanBytes(state.largestFreeBytes), humanShare(state.fragmentation()), why);
+      prof::bytesText(state.requestedBytes), prof::bytesText(state.reservedBytes),
+      prof::countText(state.segments, "segment"), prof::bytesText(state.freeBytes()),
+      prof::bytesText(state.largestFreeBytes), prof::shareText(state.fragmentation()), why);
 }
 
 void addEdits(const Analysis& analysis, const Memory& memory, int width, int rows, Lines& out) {
@@ -144,9 +138,9 @@ void addEdits(const Analysis& analysis, const Memory& memory, int width, int row
     if (listed == 1) out.push_back(fmt::format(" to bring the peak{} down:", memory.where));
     const std::string cost = edit.kind == PeakEditKind::FreeEarlier ? "costs nothing"
                              : edit.costNsPerStep < 0               ? "cost unknown"
-                                                      : "costs " + humanTime(edit.costNsPerStep) + " a step";
-    out.push_back(shortened(fmt::format(" {:>11}  {}  peak then {:>11}  {}: {}", humanBytes(edit.bytes),
-                                        padded(cost, 22), humanBytes(edit.peakAfterBytes), edit.origin, edit.why),
+                                                      : "costs " + prof::timeText(edit.costNsPerStep) + " a step";
+    out.push_back(shortened(fmt::format(" {:>11}  {}  peak then {:>11}  {}: {}", prof::bytesText(edit.bytes),
+                                        padded(cost, 22), prof::bytesText(edit.peakAfterBytes), edit.origin, edit.why),
                             width));
   }
 }
@@ -156,9 +150,9 @@ void addRanks(const Analysis& analysis, Lines& out) {
   if (ranks.rows.empty()) return;
   out.push_back(fmt::format(
       " {} of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute differs by {}",
-      humanCount(ranks.matched, "collective"), ranks.rows.size(),
-      ranks.unmatched > 0 ? fmt::format(" ({} not)", humanCount(ranks.unmatched, "call")) : "",
-      humanShare(ranks.waitShare()), humanShare(ranks.imbalance)));
+      prof::countText(ranks.matched, "collective"), ranks.rows.size(),
+      ranks.unmatched > 0 ? fmt::format(" ({} not)", prof::countText(ranks.unmatched, "call")) : "",
+      prof::shareText(ranks.waitShare()), prof::shareText(ranks.imbalance)));
   std::size_t deviceWidth = 6;
   for (const RankRow& row : ranks.rows) deviceWidth = std::max(deviceWidth, row.device.size());
   const auto add = [&](auto rank, std::string_view device, std::string_view waits, std::string_view transfers,
@@ -168,8 +162,8 @@ void addRanks(const Analysis& analysis, Lines& out) {
   };
   add("rank", "device", "waits", "transfers", "last", "behind", "computes");
   for (const RankRow& row : ranks.rows) {
-    add(row.rank, row.device, humanTime(row.waitNs), humanTime(row.transferNs), fmt::format("{}×", row.last),
-        humanTime(row.heldUpNs), humanTime(row.computeNs));
+    add(row.rank, row.device, prof::timeText(row.waitNs), prof::timeText(row.transferNs), fmt::format("{}×", row.last),
+        prof::timeText(row.heldUpNs), prof::timeText(row.computeNs));
     if (row.waitRecordingNs + row.transferRecordingNs + row.heldUpRecordingNs + row.computeRecordingNs == 0) continue;
     // Below the figures, as a line has no room for both.
     add("", "", humanBand(row.waitRecordingNs, row.waitNs), humanBand(row.transferRecordingNs, row.transferNs), "",
@@ -182,15 +176,12 @@ std::string collectiveName(const CollectiveRow& row, int width) {
   const std::string where = row.communicator.empty() ? "" : row.communicator + ": ";
   const std::string kernel = plainName(row.name);
   if (columns(where + kernel) <= width) return where + kernel;
-  for (const std::string_view prefix : {"ncclKernel_", "ncclDevKernel_"}) {
-    if (kernel.starts_with(prefix)) return where + kernel.substr(prefix.size());
-  }
-  return where + kernel;
+  return where + std::string(withoutLibrary(kernel));
 }
 
-/// "456 GB/s", or nothing where nothing is known to have been moved.
+/// "456 GiB/s", or nothing where nothing is known to have been moved.
 std::string rateOf(double bytes, std::int64_t ns) {
-  return bytes > 0 && ns > 0 ? rate(bytes * 1e9 / double(ns), "B/s") : std::string();
+  return bytes > 0 && ns > 0 ? prof::bytesText(bytes * 1e9 / double(ns)) + "/s" : std::string();
 }
 
 /// Without the columns that no row fills.
@@ -213,8 +204,8 @@ void addCollectives(const CommunicationStats& comm, int width, int rows, Lines& 
     const bool isWhole = row.algorithmBytes > 0;
     const std::string speed =
         rateOf(double(isWhole ? row.algorithmBytes : row.bytes), isWhole ? row.algorithmNs : row.bytesNs);
-    add(collectiveName(row, nameWidth), row.count, humanTime(row.totalNs), humanBand(row.recordingNs, row.totalNs),
-        humanTime(row.exposedNs), speed, rateOf(row.busBytes, row.busNs));
+    add(collectiveName(row, nameWidth), row.count, prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs),
+        prof::timeText(row.exposedNs), speed, rateOf(row.busBytes, row.busNs));
   }
 }
 
@@ -223,23 +214,24 @@ std::string numbersLine(const EfficiencyStats& stats) {
   for (std::size_t i = 0; i < kNumberCount; ++i) {
     if (stats.nsByNumber[i] > 0)
       numbers += fmt::format("{}{} {}", numbers.empty() ? "" : ", ", numberName(static_cast<Number>(i)),
-                             humanShare(ratio(double(stats.nsByNumber[i]), double(stats.matrixNs))));
+                             prof::shareText(ratio(double(stats.nsByNumber[i]), double(stats.matrixNs))));
   }
   return fmt::format(" matrix kernels: {} of their {} on tensor cores; by number type {}",
-                     humanShare(stats.tensorCoreNsOfMatrix()), humanTime(stats.matrixNs), numbers);
+                     prof::shareText(stats.tensorCoreNsOfMatrix()), prof::timeText(stats.matrixNs), numbers);
 }
 
 }  // namespace
 
 std::string ageText(const MemoryStats& memory, std::size_t at) {
   const TensorLife& life = memory.lives[at];
-  return life.stepsOld > 0 ? humanCount(life.stepsOld, "step")
-                           : humanTime(memory.peakAtNs - memory.live[at].allocatedNs);
+  return life.stepsOld > 0 ? prof::countText(life.stepsOld, "step")
+                           : prof::timeText(memory.peakAtNs - memory.live[at].allocatedNs);
 }
 std::string stayText(const MemoryStats& memory, std::size_t at) {
   const TensorLife& life = memory.lives[at];
   if (!life.freed) return "to the end";
-  return life.stepsAhead > 0 ? humanCount(life.stepsAhead, "step") : humanTime(life.freedNs - memory.peakAtNs);
+  return life.stepsAhead > 0 ? prof::countText(life.stepsAhead, "step")
+                             : prof::timeText(life.freedNs - memory.peakAtNs);
 }
 
 std::string liveName(const LiveTensor& tensor) {
@@ -280,10 +272,6 @@ std::string padded(std::string_view text, int width) {
   return out;
 }
 
-std::string paddedName(std::string_view name, int width) {
-  return columns(name) <= width ? padded(name, width) : padded(withoutScopes(name), width);
-}
-
 std::vector<std::string> paddedNames(const std::vector<std::string_view>& names, int width) {
   std::vector<std::string> texts, out;
   std::map<std::string, std::vector<std::size_t>> alike;  // those that do not fit, by how they begin
@@ -310,14 +298,14 @@ Lines loaderLines(const Analysis& analysis) {
   const LoaderStats& loader = analysis.loader;
   Lines out;
   if (!loader.present) return out;
-  const std::string batches = humanCount(loader.batches, "batch", "batches");
+  const std::string batches = prof::countText(loader.batches, "batch", "batches");
   if (2 * loader.stepWaitNs < loader.waitNs) {
     out.push_back(fmt::format(" {}; the training thread waited {} in all, most of it outside of the marked steps",
-                              batches, humanTime(loader.waitNs / analysis.processCount())));
+                              batches, prof::timeText(loader.waitNs / analysis.processCount())));
   } else {
     const std::int64_t waitNs = loader.stepWaitNs / (analysis.stepCount() * analysis.processCount());
-    out.push_back(fmt::format(" {}; the training thread waited {} {}{}", batches, humanTime(waitNs), perStep(analysis),
-                              bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
+    out.push_back(fmt::format(" {}; the training thread waited {} {}{}", batches, prof::timeText(waitNs),
+                              perStep(analysis), bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
   }
   if (!loader.workersKnown)
     out.push_back(" the number of workers is unknown: the trace tells of the waits alone, not of who prepares batches");
@@ -326,12 +314,12 @@ Lines loaderLines(const Analysis& analysis) {
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {
     if (loader.stageNs[i] > 0)
       stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", kLoaderStages[i],
-                            humanShare(ratio(double(loader.stageNs[i]), double(loader.busyNs))));
+                            prof::shareText(ratio(double(loader.stageNs[i]), double(loader.busyNs))));
   }
   const std::string who = loader.workers == 0 ? "the training thread prepares them"
-                                              : fmt::format("{}, busy {}", humanCount(loader.workers, "worker"),
-                                                            humanShare(loader.utilisation()));
-  out.push_back(fmt::format(" {}; a batch takes {} ({})", who, humanTime(loader.batchNs()), stages));
+                                              : fmt::format("{}, busy {}", prof::countText(loader.workers, "worker"),
+                                                            prof::shareText(loader.utilisation()));
+  out.push_back(fmt::format(" {}; a batch takes {} ({})", who, prof::timeText(loader.batchNs()), stages));
   if (loader.meanDepth >= 0) out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
   const LoaderVerdict& verdict = analysis.loaderVerdict;
   if (verdict.bound == LoaderBound::None) return out;
@@ -341,8 +329,8 @@ Lines loaderLines(const Analysis& analysis) {
   const std::string remedy =
       found || verdict.bound == LoaderBound::HandOver || verdict.bound == LoaderBound::Copy
           ? ""
-          : fmt::format("; {} with {} each would hide it", humanCount(verdict.workersNeeded, "worker"),
-                        humanCount(verdict.prefetchNeeded, "batch", "batches"));
+          : fmt::format("; {} with {} each would hide it", prof::countText(verdict.workersNeeded, "worker"),
+                        prof::countText(verdict.prefetchNeeded, "batch", "batches"));
   out.push_back(fmt::format(" bound by {}{}", loaderBoundName(verdict.bound), remedy));
   return out;
 }
@@ -364,7 +352,7 @@ void addQueueLengths(const Analysis& analysis, int width, int rows, Lines& out) 
   for (std::size_t i = 0; i < listed; ++i) {
     const QueueLength& row = *order[i];
     const QueuePlace place = placeOf(analysis, row.queue);
-    const auto ofSpan = [&](std::int64_t ns) { return humanShare(ratio(double(ns), double(row.spanNs))); };
+    const auto ofSpan = [&](std::int64_t ns) { return prof::shareText(ratio(double(ns), double(row.spanNs))); };
     out.push_back(fmt::format(" {} {:>8} {:>10.2f} {:>8} {:>11} {:>12}",
                               padded(shortened(fmt::format("{} {}", place.device, place.queue), nameWidth), nameWidth),
                               row.work, row.mean(), row.most, ofSpan(row.waitingNs), ofSpan(row.fullNs)));
@@ -385,8 +373,8 @@ Lines rangeLines(const Analysis& analysis, int width, int rows) {
   for (std::size_t i = 0; i < listed; ++i) {
     const ProjectedRange& row = analysis.projectedRanges[i];
     out.push_back(fmt::format(" {} {:>8} {:>8} {:>12} {:>12} {:>12}", padded(shortened(row.name, nameWidth), nameWidth),
-                              row.count, row.work, humanTime(row.hostNs), humanTime(row.projectedNs),
-                              humanTime(row.busyNs)));
+                              row.count, row.work, prof::timeText(row.hostNs), prof::timeText(row.projectedNs),
+                              prof::timeText(row.busyNs)));
   }
   if (analysis.projectedRanges.size() > listed)
     out.push_back(fmt::format("    and {} more", analysis.projectedRanges.size() - listed));
@@ -409,33 +397,35 @@ std::string bottleneckLine(const Analysis& analysis) {
     const auto bound = static_cast<BoundBy>(i);
     const BoundShare& part = bottleneck.shares[i];
     if (bound == bottleneck.by || bound == BoundBy::Device || part.tier == Tier::None) continue;
-    others += fmt::format("{}{} {} ({})", others.empty() ? "; also " : ", ", boundWords(bound), humanShare(part.share),
-                          tierName(part.tier));
+    others += fmt::format("{}{} {} ({})", others.empty() ? "; also " : ", ", boundWords(bound),
+                          prof::shareText(part.share), tierName(part.tier));
   }
   return fmt::format("bound by: {} ({} of {}){}", boundWords(bottleneck.by),
-                     humanShare(bottleneck[bottleneck.by].share), analysis.steps.all.empty() ? "all" : "a step",
+                     prof::shareText(bottleneck[bottleneck.by].share), analysis.steps.all.empty() ? "all" : "a step",
                      others);
 }
 
 Lines launchLines(const Analysis& analysis, int width, int rows) {
   const LaunchStats& stats = analysis.launches;
   if (stats.launches == 0) return {" no launch could be joined to device work"};
-  const auto share = [&](std::uint64_t count) { return humanShare(ratio(double(count), double(stats.launches))); };
+  const auto share = [&](std::uint64_t count) { return prof::shareText(ratio(double(count), double(stats.launches))); };
   const Ledger step = analysis.meanStepLedger();
   Lines out{
       fmt::format(
-          " {}{}; call {}{} (median), from its end to the start {}{}", humanCount(stats.launches, "launch", "launches"),
+          " {}{}; call {}{} (median), from its end to the start {}{}",
+          prof::countText(stats.launches, "launch", "launches"),
           analysis.steps.all.empty()
               ? std::string()
               : fmt::format(", {} a step", stats.stepLaunches / static_cast<std::uint64_t>(analysis.stepCount() *
                                                                                            analysis.processCount())),
-          humanTime(stats.medianCallNs), bandInBrackets(stats.callRecordingNs, stats.medianCallNs),
-          humanTime(stats.medianDelayNs), bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
+          prof::timeText(stats.medianCallNs), bandInBrackets(stats.callRecordingNs, stats.medianCallNs),
+          prof::timeText(stats.medianDelayNs), bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
       fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
                   share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
-      fmt::format(" launch-bound: the device waits {} {}{} for launches ({} of it)", humanTime(step[Cause::Launch]),
-                  perStep(analysis), bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
-                  humanShare(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
+      fmt::format(" launch-bound: the device waits {} {}{} for launches ({} of it)",
+                  prof::timeText(step[Cause::Launch]), perStep(analysis),
+                  bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
+                  prof::shareText(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
   addQueueLengths(analysis, width, rows, out);
   return out;
 }
@@ -452,7 +442,8 @@ Lines memoryLines(const Analysis& analysis, int width, int rows) {
     out.push_back(shortened(peakLine(stats, memory.where), 4 * width));
     if (full) addLive(stats, width, rows, out);
     if (stats.leakBytesPerStep > 0)
-      out.push_back(fmt::format(" grows by {} a step", humanBytes(static_cast<std::uint64_t>(stats.leakBytesPerStep))));
+      out.push_back(
+          fmt::format(" grows by {} a step", prof::bytesText(static_cast<std::uint64_t>(stats.leakBytesPerStep))));
     if (full && memory.device != nullptr && memory.device->allocator.present)
       out.push_back(allocatorLine(memory.device->allocator));
     if (full) addEdits(analysis, memory, width, rows, out);
@@ -464,9 +455,9 @@ Lines communicationLines(const Analysis& analysis, int width, int rows) {
   const CommunicationStats& comm = analysis.communication;
   Lines out;
   if (comm.totalNs == 0) return out;
-  out.push_back(fmt::format(" {} in all{}, {} of it exposed", humanTime(comm.totalNs),
+  out.push_back(fmt::format(" {} in all{}, {} of it exposed", prof::timeText(comm.totalNs),
                             bandInBrackets(comm.recordingNs, comm.totalNs),
-                            humanShare(ratio(double(comm.exposedNs), double(comm.totalNs)))));
+                            prof::shareText(ratio(double(comm.exposedNs), double(comm.totalNs)))));
   addCollectives(comm, width, rows, out);
   addRanks(analysis, out);
   return out;
@@ -481,14 +472,14 @@ Lines copyLines(const Analysis& analysis) {
   for (std::size_t i = 0; i < kCopyKindCount; ++i) {
     const CopyRow& row = analysis.copies.byKind[i];
     if (row.count == 0) continue;
-    const std::string speed = row.ns <= 0 ? "" : rate(double(row.bytes) * 1e9 / double(row.ns), "B/s");
+    const std::string speed = rateOf(double(row.bytes), row.ns);
     out.push_back(fmt::format(" {} {:>8} {:>11} {:>11} {:>12}{}", padded(copyKindName(i), 18), row.count,
-                              humanBytes(row.bytes), humanTime(row.ns), speed,
+                              prof::bytesText(row.bytes), prof::timeText(row.ns), speed,
                               bandInBrackets(row.recordingNs, row.ns)));
   }
   if (analysis.copies.pageableCount > 0)
     out.push_back(fmt::format(" {} of them from or to pageable memory, {}", analysis.copies.pageableCount,
-                              humanTime(analysis.copies.pageableNs)));
+                              prof::timeText(analysis.copies.pageableNs)));
   return out;
 }
 
@@ -499,10 +490,11 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
   const bool onlyHost = std::all_of(analysis.devices.begin(), analysis.devices.end(),
                                     [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
   if (stats.matrixNs > 0 && !onlyHost) out.push_back(shortened(numbersLine(stats), 2 * width));
-  if (stats.occupancy >= 0) out.push_back(fmt::format(" occupancy {} over kernel time", humanShare(stats.occupancy)));
+  if (stats.occupancy >= 0)
+    out.push_back(fmt::format(" occupancy {} over kernel time", prof::shareText(stats.occupancy)));
   if (stats.mfu >= 0)
     out.push_back(fmt::format(" MFU at least {} (peaks of {}), from operators whose arithmetic is known",
-                              humanShare(stats.mfu), stats.peaks.source));
+                              prof::shareText(stats.mfu), stats.peaks.source));
   if (stats.rows.empty()) {
     out.emplace_back(" no operator tells the shapes of its inputs, so no roofline");
     return out;
@@ -519,32 +511,32 @@ Lines efficiencyLines(const Analysis& analysis, int width, int rows) {
   for (std::size_t i = 0; i < stats.rows.size() && static_cast<int>(i) < rows; ++i) {
     const RooflineRow& row = stats.rows[i];
     const std::string roof =
-        row.ofRoof < 0 ? "" : fmt::format("{} {}", humanShare(row.ofRoof), row.memoryBound ? "memory" : "compute");
+        row.ofRoof < 0 ? "" : fmt::format("{} {}", prof::shareText(row.ofRoof), row.memoryBound ? "memory" : "compute");
     const std::string band = banded ? " " + humanBand(row.recordingNs, row.deviceNs) : "";
     out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded(row.name + " " + row.shapes, nameWidth),
-                              humanTime(row.deviceNs), padded(band, bandWidth),
-                              row.demand.flops > 0 ? rate(row.flopsPerSecond(), "FLOP/s") : "",
-                              rate(row.bytesPerSecond(), "B/s"), roof));
+                              prof::timeText(row.deviceNs), padded(band, bandWidth),
+                              row.demand.flops > 0 ? prof::scaledCount(row.flopsPerSecond()) + "FLOP/s" : "",
+                              prof::bytesText(row.bytesPerSecond()) + "/s", roof));
   }
   return out;
 }
 
 std::string ledgerWindowLine(const Analysis& analysis) {
   if (analysis.devices.empty()) return {};
-  const std::string total = humanTime(analysis.ledger.totalNs());
+  const std::string total = prof::timeText(analysis.ledger.totalNs());
   std::string out = analysis.devices.size() == 1
                         ? fmt::format("of {} between the first and the last device work", total)
                         : fmt::format("of {} of {} devices, between the first and the last work of each", total,
                                       analysis.devices.size());
   for (const auto& [stretch, where] : {std::pair(&analysis.before, "before"), std::pair(&analysis.after, "after")}) {
     if (100 * stretch->ns < analysis.window.endNs - analysis.window.startNs || stretch->ns == 0) continue;
-    out += fmt::format("; {} {} it, ", humanTime(stretch->ns), where);
+    out += fmt::format("; {} {} it, ", prof::timeText(stretch->ns), where);
     const std::string name = shortened(withoutScopes(stretch->longest), kHostNameWidth);
     if (name.empty() || stretch->isHardlyKnown()) {
       out += "with hardly anything recorded";
     } else {
       out += stretch->isMostly() ? fmt::format("mostly {} on the host", name)
-                                 : fmt::format("{} of it in {} on the host", humanTime(stretch->longestNs), name);
+                                 : fmt::format("{} of it in {} on the host", prof::timeText(stretch->longestNs), name);
     }
   }
   return out;
@@ -574,7 +566,8 @@ std::string unknownLine(const Analysis& analysis) {
   if (unknownNs == 0 || kTold * unknownNs < analysis.ledger.totalNs() || analysis.steps.all.empty()) return {};
   std::string out;
   const auto add = [&](std::int64_t ns, std::string_view where) {
-    if (kTold * ns >= unknownNs) out += fmt::format("{}{} {}", out.empty() ? "unknown: " : ", ", humanTime(ns), where);
+    if (kTold * ns >= unknownNs)
+      out += fmt::format("{}{} {}", out.empty() ? "unknown: " : ", ", prof::timeText(ns), where);
   };
   add(places.beforeNs, "before the first step");
   if (2 * places.beforeNs >= unknownNs) {
@@ -596,8 +589,8 @@ std::string overheadLine(const Analysis& analysis) {
   const SelfOverhead& overhead = analysis.overhead;
   if (!overhead.known) return {};
   return fmt::format("Recording added about {} {} ({}){}; ± says how much of a figure that may be.",
-                     humanTime(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
-                     humanShare(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))),
+                     prof::timeText(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
+                     prof::shareText(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))),
                      whyRecordingCosts(analysis));
 }
 

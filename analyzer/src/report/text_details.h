@@ -15,10 +15,8 @@ int columns(std::string_view text);
 /// At most `width` columns on one line, with … where something is left out. Not of styled text.
 std::string shortened(std::string_view name, int width);
 std::string padded(std::string_view text, int width);
-/// Of a kernel or an operator: where it does not fit, without its scopes.
-std::string paddedName(std::string_view name, int width);
-/// The same of the rows of a table. Of names that begin alike and do not fit, most of what they have in common is left
-/// out: "vectorized…CUDAFunctor_add<float>, …".
+/// Kernels or operators, the rows of a table: where one does not fit, without its scopes. Of names that begin alike and
+/// do not fit, most of what they have in common is left out: "vectorized…CUDAFunctor_add<float>, …".
 std::vector<std::string> paddedNames(const std::vector<std::string_view>& names, int width);
 
 /// Sections of the text report, line by line without their titles; at most `rows` rows of each table. Empty where the

@@ -44,6 +44,10 @@ class Facts {
   [[nodiscard]] std::int64_t perStep(std::int64_t ns) const {
     return ns / (analysis.stepCount() * analysis.processCount());
   }
+  /// The same as a sum whose parts can be shown.
+  [[nodiscard]] GainSum sharedBySteps(std::string_view name, std::int64_t ns) const {
+    return GainSum(name, ns).over("steps of all processes", analysis.stepCount() * analysis.processCount());
+  }
   /// The same of the devices' time: the mean over them.
   [[nodiscard]] std::int64_t perStepOfDevice(std::int64_t ns) const {
     return ns / (analysis.stepCount() * std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.devices.size())));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "lacuna/prof/amounts.h"
 #include "rules/engine.h"
 #include "rules/words.h"
 
@@ -49,22 +50,23 @@ std::string describeGain(const Finding& finding, std::string_view per) {
   if (finding.gainBasis == GainBasis::None) return "not predicted: " + finding.notPredicted;
   const std::string sure = fmt::format("confidence {:.0f} %", kPercent * finding.confidence);
   if (finding.gainBasis == GainBasis::Bytes)
-    return fmt::format("frees {}, {}", humanBytes(finding.predictedGainBytes), sure);
+    return fmt::format("frees {}, {}", prof::bytesText(finding.predictedGainBytes), sure);
   if (finding.gainShare() < kShownAsNothing) {
     return finding.gainHighNsPerStep <= 0
                ? std::string("none is predicted, as something else bounds the run")
                : fmt::format("none is predicted, as something else bounds the run; {} {} at most",
-                             humanTime(finding.gainHighNsPerStep), per);
+                             prof::timeText(finding.gainHighNsPerStep), per);
   }
   const bool isBound = finding.gainBasis == GainBasis::UpperBound;
-  std::string out = fmt::format("{}{} {} ({}{}), {}", isBound ? "up to " : "",
-                                humanTime(finding.predictedGainNsPerStep), per, humanShare(finding.gainShare()),
-                                finding.coversGaps ? " of " + humanTime(finding.wholeStepNs) : std::string(), sure);
+  std::string out =
+      fmt::format("{}{} {} ({}{}), {}", isBound ? "up to " : "", prof::timeText(finding.predictedGainNsPerStep), per,
+                  prof::shareText(finding.gainShare()),
+                  finding.coversGaps ? " of " + prof::timeText(finding.wholeStepNs) : std::string(), sure);
   if (!isBound && finding.gainHighNsPerStep > finding.gainLowNsPerStep)
-    out +=
-        fmt::format(", between {} and {}", humanTime(finding.gainLowNsPerStep), humanTime(finding.gainHighNsPerStep));
+    out += fmt::format(", between {} and {}", prof::timeText(finding.gainLowNsPerStep),
+                       prof::timeText(finding.gainHighNsPerStep));
   if (isPricedByItsGain(finding))
-    out += fmt::format("; the step's account holds {} of it", humanTime(finding.accountedNsPerStep));
+    out += fmt::format("; the step's account holds {} of it", prof::timeText(finding.accountedNsPerStep));
   return out;
 }
 

@@ -14,10 +14,51 @@ namespace {
 /// The severity of a finding by the share of a step that it costs or gains.
 constexpr double kHigh = 0.2, kMedium = 0.05;
 
+constexpr GainLimit kIdleTime{.name = "idle-time",
+                              .reason =
+                                  "the host hands over sooner what the devices then do all the same, so no more "
+                                  "than their idle time goes",
+                              .of = GainLimit::Of::Gain};
+constexpr GainLimit kTaken{.name = "taken",
+                           .reason = "no step is shorter by more than the change takes off its pieces",
+                           .of = GainLimit::Of::Gain};
+constexpr GainLimit kWaited{.name = "cost",
+                            .reason =
+                                "the device waited for it no longer in all; without it other waits may go too, "
+                                "which other findings price",
+                            .of = GainLimit::Of::Gain};
+constexpr GainLimit kLost{.name = "cost", .reason = "no fix wins back more than the cost", .of = GainLimit::Of::Gain};
+constexpr GainLimit kOtherWaits{.name = "other-waits",
+                                .reason = "another wait may take the place of all of it, so the gain may be nothing",
+                                .of = GainLimit::Of::Gain};
 /// No more than that is gained, for all that is known.
-void limitGain(Finding& finding, std::int64_t mostNs) {
-  finding.gainLowNsPerStep = std::min(finding.gainLowNsPerStep, mostNs);
-  finding.gainHighNsPerStep = std::max(finding.predictedGainNsPerStep, std::min(finding.gainHighNsPerStep, mostNs));
+void limitInterval(GainChain& chain, const GainLimit& limit, std::int64_t mostNs) {
+  chain.low.atMost(limit, mostNs);
+  chain.high.atMost(limit, mostNs).atLeast(kItsGain, chain.gain.value());
+}
+
+/// By how much a step is shorter than the replay without the change.
+GainSum shorterStep(const Prediction& prediction, std::string_view with, std::int64_t stepNs) {
+  return GainSum("replayed", prediction.baseNsPerStep).minus(with, stepNs).atLeast(kNoLoss, 0);
+}
+
+std::string textOf(std::span<const Change> changes) {
+  std::string out;
+  for (const Change& change : changes) out += (out.empty() ? "" : ", ") + change.text();
+  return out;
+}
+
+/// Writes the ends of the chain into the finding.
+void takeGain(Finding& finding) {
+  const GainChain& chain = finding.gainChain;
+  if (finding.gainBasis == GainBasis::None) return;
+  if (finding.gainBasis == GainBasis::Bytes) {
+    finding.predictedGainBytes = static_cast<std::uint64_t>(chain.gain.value());
+    return;
+  }
+  finding.predictedGainNsPerStep = chain.gain.value();
+  finding.gainLowNsPerStep = chain.low.value();
+  finding.gainHighNsPerStep = chain.high.value();
 }
 
 /// A finding never costs less than its fix is predicted to gain: the ledger of the marked step may hold less than a
@@ -50,7 +91,7 @@ std::int64_t Outcome::recordingIn(const Finding& finding) const {
 }
 
 void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
-  const auto prediction = facts_.play(changes);
+  auto prediction = facts_.play(changes);
   if (!prediction) {
     finding.notPredicted = facts_.isReplayed() ? "no change of what was recorded stands for the fix"
                                                : "the trace holds no device work with its launches to replay";
@@ -61,19 +102,22 @@ void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
     return;
   }
   finding.gainBasis = GainBasis::Replay;
-  finding.predictedGainNsPerStep = std::max<std::int64_t>(0, prediction->gainNs());
   finding.baseNsPerStep = prediction->baseNsPerStep;
-  finding.gainLowNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->highNsPerStep);
-  finding.gainHighNsPerStep = std::max<std::int64_t>(0, prediction->baseNsPerStep - prediction->lowNsPerStep);
-  limitGain(finding, prediction->takenNsPerStep.value_or(INT64_MAX));
+  GainChain& chain = finding.gainChain;
+  chain.change = textOf(changes);
+  chain.gain = shorterStep(*prediction, "result", prediction->predictedNsPerStep);
+  chain.low = shorterStep(*prediction, "high end", prediction->highNsPerStep);
+  chain.high = shorterStep(*prediction, "low end", prediction->lowNsPerStep);
+  if (prediction->takenNsPerStep) limitInterval(chain, kTaken, *prediction->takenNsPerStep);
   if (facts_.rule().leavesWork) {
     const Analysis& analysis = facts_.analysis;
     const std::int64_t idleNs = analysis.meanStepLedger().idleNs() + analysis.betweenSteps().ns;
-    finding.predictedGainNsPerStep = std::min(finding.predictedGainNsPerStep, idleNs);
-    limitGain(finding, idleNs);
+    chain.gain.atMost(kIdleTime, idleNs);
+    limitInterval(chain, kIdleTime, idleNs);
   }
   // The rule may be wrong, and so may the replay.
-  if (finding.predictedGainNsPerStep > 0) finding.confidence *= prediction->confidence;
+  if (chain.gain.value() > 0) finding.confidence *= prediction->confidence;
+  chain.prediction = *std::move(prediction);
 }
 
 void Outcome::add(Finding finding, std::string_view change) {
@@ -93,11 +137,11 @@ void Outcome::addBounded(Finding finding, std::string_view change) {
   predict(finding, parsed ? std::span<const Change>(&*parsed, 1) : std::span<const Change>());
   if (finding.gainBasis == GainBasis::Replay) {
     finding.gainBasis = GainBasis::UpperBound;
-    finding.gainLowNsPerStep = 0;
-    // The device waited for it that long in all; without it other waits may go too, which other findings price.
+    GainChain& chain = finding.gainChain;
+    chain.low.atMost(kOtherWaits, 0);
     if (finding.costNsPerStep > 0) {
-      finding.predictedGainNsPerStep = std::min(finding.predictedGainNsPerStep, finding.costNsPerStep);
-      finding.gainHighNsPerStep = std::min(finding.gainHighNsPerStep, finding.costNsPerStep);
+      chain.gain.atMost(kWaited, finding.costNsPerStep);
+      chain.high.atMost(kWaited, finding.costNsPerStep);
     }
     // Anything from nothing to all of it is as likely, so half of it comes true half of the time.
     finding.confidence /= 2;
@@ -109,9 +153,9 @@ void Outcome::addAsItIs(Finding finding) {
   finish(std::move(finding));
 }
 
-void Outcome::addBytes(Finding finding, std::uint64_t bytes) {
+void Outcome::addBytes(Finding finding, GainSum bytes) {
   finding.gainBasis = GainBasis::Bytes;
-  finding.predictedGainBytes = bytes;
+  finding.gainChain.gain = std::move(bytes);
   finish(std::move(finding));
 }
 
@@ -134,14 +178,17 @@ void Outcome::finish(Finding finding) {
   finding.id = facts_.rule().id;
   finding.kind = facts_.rule().kind;
   finding.severity = facts_.rule().severity;
+  takeGain(finding);
   // Some rules read a gain off the trace, without a replay.
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0)
     finding.baseNsPerStep = facts_.unchangedStepNs();
   finding.wholeStepNs = std::max(analysis.meanStepNs(), finding.baseNsPerStep);
   finding.accountedNsPerStep = std::min(finding.costNsPerStep, finding.wholeStepNs);
   finding.costNsPerStep = std::min(atLeastItsGain(finding), finding.wholeStepNs);
-  // The interval is that of the replayed step; no fix wins back more than what is lost.
-  if (finding.costNsPerStep > 0) finding.gainHighNsPerStep = std::min(finding.gainHighNsPerStep, finding.costNsPerStep);
+  // The interval is that of the replayed step.
+  if (finding.costNsPerStep > 0 && finding.gainBasis != GainBasis::None)
+    finding.gainChain.high.atMost(kLost, finding.costNsPerStep);
+  takeGain(finding);
   finding.recordingNsPerStep = recordingIn(finding);
   const double weight = facts_.shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0)

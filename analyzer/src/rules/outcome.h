@@ -9,8 +9,13 @@
 
 namespace lacuna::analyzer {
 
+inline constexpr GainLimit kNoLoss{
+    .name = "no-loss", .reason = "nobody makes a change that loses time", .of = GainLimit::Of::Gain};
+inline constexpr GainLimit kItsGain{
+    .name = "gain", .reason = "the interval includes the gain", .of = GainLimit::Of::Gain};
+
 /// What one rule leaves: findings and claims. It fills in id, kind, gain, interval, confidence, severity and title, and
-/// drops a finding whose cost and gain are not worth acting on.
+/// drops a finding whose cost and gain are not worth acting on. Gain and interval are the ends of Finding::gainChain.
 class Outcome {
  public:
   Outcome(const Facts& facts, Told& told) : facts_(facts), told_(told) {}
@@ -23,7 +28,7 @@ class Outcome {
   /// The rule has filled in the gain, or why there is none.
   void addAsItIs(Finding finding);
   /// The gain is memory.
-  void addBytes(Finding finding, std::uint64_t bytes);
+  void addBytes(Finding finding, GainSum bytes);
   /// Launching threads are replayed, others are not. So a replay that gains next to nothing does not show that nothing
   /// would be gained; otherwise as addBounded().
   void addSeenInPart(Finding finding, std::string_view change);

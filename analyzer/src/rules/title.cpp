@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "lacuna/prof/amounts.h"
 #include "rules/places.h"
-#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -23,20 +23,20 @@ class TitleWriter {
 
  private:
   [[nodiscard]] std::string place(std::string_view name) const {
-    if (name == "cost") return humanTime(finding_.costNsPerStep);
+    if (name == "cost") return prof::timeText(finding_.costNsPerStep);
     if (name == "share of it") return shareOfIt();
     if (name == "a step") return perStep_;
     if (name == ": cost a step")
-      return finding_.costNsPerStep > 0 ? fmt::format(": {} {}", humanTime(finding_.costNsPerStep), perStep_) : "";
+      return finding_.costNsPerStep > 0 ? fmt::format(": {} {}", prof::timeText(finding_.costNsPerStep), perStep_) : "";
     const auto quantity = std::ranges::find(finding_.quantities, name, &Quantity::name);
     assert(quantity != finding_.quantities.end());
     return quantity == finding_.quantities.end() ? fmt::format("{{{}}}", name) : quantity->text();
   }
 
   [[nodiscard]] std::string shareOfIt() const {
-    const std::string share = humanShare(finding_.costShare());
+    const std::string share = prof::shareText(finding_.costShare());
     if (!finding_.coversGaps) return share + " of it";
-    return fmt::format("{} of the {} from one step to the next", share, humanTime(finding_.wholeStepNs));
+    return fmt::format("{} of the {} from one step to the next", share, prof::timeText(finding_.wholeStepNs));
   }
 
   const Finding& finding_;
@@ -88,13 +88,13 @@ std::string Quantity::text() const {
     case QuantityUnit::Number:
       return fmt::format("{:.{}f}", value, decimals);
     case QuantityUnit::Counted:
-      return humanCount(static_cast<std::uint64_t>(whole), words, plural);
+      return prof::countText(static_cast<std::uint64_t>(whole), words, plural);
     case QuantityUnit::Time:
-      return humanTime(whole);
+      return prof::timeText(whole);
     case QuantityUnit::Bytes:
-      return humanBytes(static_cast<std::uint64_t>(whole));
+      return prof::bytesText(static_cast<std::uint64_t>(whole));
     case QuantityUnit::Share:
-      return humanShare(value);
+      return prof::shareText(value);
   }
   return {};
 }

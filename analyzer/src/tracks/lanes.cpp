@@ -9,6 +9,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "formats/kernel_name.h"
 #include "lacuna/analyzer/text_match.h"
 #include "tracks/track_assembly.h"
 #include "tracks/track_budget.h"
@@ -144,8 +145,9 @@ EventRef findRow(const Store& store, EventRef::Table table, prof::ValueOf<Owner>
 }  // namespace
 
 WorkKind workKind(TrackKind track, std::string_view name) {
-  if (contains(name, "nccl") || contains(name, "c10d::") || contains(name, "allreduce")) return WorkKind::Communication;
-  if (track == TrackKind::Work) {
+  const bool isWork = track == TrackKind::Work;
+  if (isWork ? isCommunicationKernel(name) : beginsCommunication(name)) return WorkKind::Communication;
+  if (isWork) {
     if (name.starts_with("copy") || name.starts_with("Memcpy") || contains(name, "CopyDevice")) return WorkKind::Copy;
     if (name.starts_with("Memset") || name.starts_with("memset") || contains(name, "FillBuffer"))
       return WorkKind::Memset;

@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "analyses/work/name_guesses.h"
 #include "lacuna/analyzer/text_match.h"
 #include "lacuna/analyzer/utf8.h"
 #include "whatif/changes/registry.h"
@@ -112,12 +113,7 @@ double distance(const Calibration::Row& row, std::int64_t durNs) {
 }  // namespace
 
 KernelKind kernelKindOf(std::string_view name) {
-  if (isMatrixWork(name)) {
-    for (const char* part : {"conv", "cudnn", "winograd", "wgrad", "dgrad", "fprop"}) {
-      if (containsAnyCase(name, part)) return KernelKind::Convolution;
-    }
-    return KernelKind::Product;
-  }
+  if (isMatrixWork(name)) return isConvolutionKernel(name) ? KernelKind::Convolution : KernelKind::Product;
   return isPointwiseWork(name) ? KernelKind::Pointwise : KernelKind::Other;
 }
 

@@ -203,7 +203,7 @@ void Builder::collectNodes(Simulator::Model& model) {
     node.bytes = item.span->bytes;
     node.isMemset = item.span->kind == DeviceSpanKind::Memset;
     model.names.emplace_back(analysis_.store->text(node.name));
-    node.isPageable = item.span->kind == DeviceSpanKind::Copy && containsAnyCase(model.names.back(), "pageable");
+    node.isPageable = item.span->kind == DeviceSpanKind::Copy && isPageableCopy(model.names.back());
     model.nodes.push_back(node);
   }
   model.queues = queues.size();

@@ -263,10 +263,6 @@ class Predicting {
 
 }  // namespace
 
-double PredictionDoubt::sigma() const {
-  return std::sqrt(knownError * knownError + miss * miss + noise * noise + others * others);
-}
-
 Prediction Simulator::play(std::span<const Change> changes) const {
   return Predicting(*model_, changes).run();
 }

@@ -215,7 +215,8 @@ SteadyProgram steadyProgram(const Simulator::Model& model) {
                                   "their medians by as much"
                                 : "steady steps take little more than the medians of their pieces add up to",
                   .of = GainLimit::Of::Pieces,
-                  .constant = others ? NamedNumber{"1 / (1 − lost share)", most} : LACUNA_NAMED(kMostDisturbed)};
+                  .constant = others ? NamedNumber{"1 / (1 − lost share)", most} : LACUNA_NAMED(kMostDisturbed),
+                  .isMost = true};
   const auto begins = beginsOf(model);
   std::map<std::uint64_t, std::vector<std::size_t>> kinds;
   for (std::size_t step = 0; step < model.steps; ++step)

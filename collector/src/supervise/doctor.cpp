@@ -21,6 +21,7 @@
 
 #include "core/cupti_places.h"
 #include "gpu/nvml.h"
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/leftovers.h"
 #include "lacuna/prof/recording.h"
 #include "proc/proc_file.h"
@@ -171,7 +172,7 @@ Finding segments() {
     return finding;
   }
   const std::uint64_t bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
-  finding.detail = fmt::format("/dev/shm has {} free.", formatBytes(bytes));
+  finding.detail = fmt::format("/dev/shm has {} free.", prof::bytesText(bytes));
   if (bytes < std::uint64_t{256} << 20) {
     finding.state = State::Limited;
     // As the recorder wants it: no process leaves less than it takes.
@@ -324,7 +325,7 @@ void limitOfFiles(Finding& finding) {
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   finding.state = State::Limited;
   finding.detail += fmt::format(
-      " Files may be {} long at most (ulimit -f): a longer trace breaks off{}.", formatBytes(limit.rlim_cur),
+      " Files may be {} long at most (ulimit -f): a longer trace breaks off{}.", prof::bytesText(limit.rlim_cur),
       limit.rlim_cur < kLeastFile ? ", and processes with so low a limit record nothing" : "");
   finding.remedy += finding.remedy.empty() ? "ulimit -f unlimited" : "; and ulimit -f unlimited";
 }
@@ -340,7 +341,7 @@ Finding output() {
     finding.remedy = "Name a file elsewhere: lacuna run -o FILE.lcn -- PROGRAM";
   } else if (statvfs(folder.c_str(), &room) == 0) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize;
-    finding.detail = fmt::format("{} has {} free.", folder.string(), formatBytes(bytes));
+    finding.detail = fmt::format("{} has {} free.", folder.string(), prof::bytesText(bytes));
     if (bytes < kLittleRoom) {
       finding.state = State::Limited;
       finding.detail += bytes < kLeastFile ? " That is too little for most traces." : " A long run may fill that.";
@@ -360,7 +361,7 @@ Finding leftovers() {
   std::vector<std::string> remedies;
   for (const prof::Leftover& leftover : prof::findLeftovers()) {
     const bool orphan = leftover.state == prof::Leftover::State::Orphan;
-    words.push_back(fmt::format("{} ({}{})", leftover.folder.string(), formatBytes(leftover.bytes),
+    words.push_back(fmt::format("{} ({}{})", leftover.folder.string(), prof::bytesText(leftover.bytes),
                                 orphan ? "" : fmt::format(", of {}", leftover.recording.string())));
     bytes += leftover.bytes;
     orphans += orphan ? 1 : 0;
@@ -368,7 +369,7 @@ Finding leftovers() {
   }
   if (words.empty()) return finding;
   finding.state = State::Limited;
-  finding.detail = fmt::format("{} in {}.", formatBytes(bytes), fmt::join(words, ", "));
+  finding.detail = fmt::format("{} in {}.", prof::bytesText(bytes), fmt::join(words, ", "));
   if (orphans > 0) remedies.insert(remedies.begin(), "lacuna doctor --clean");
   finding.remedy = fmt::format("{}", fmt::join(remedies, "; "));
   return finding;
@@ -412,7 +413,7 @@ std::string leftoversHint() {
   }
   if (folders == 0) return {};
   return fmt::format("{} folder{} of killed runs hold{} {}. Remedy: lacuna doctor --clean", folders,
-                     folders == 1 ? "" : "s", folders == 1 ? "s" : "", formatBytes(bytes));
+                     folders == 1 ? "" : "s", folders == 1 ? "s" : "", prof::bytesText(bytes));
 }
 
 }  // namespace lacuna::collector

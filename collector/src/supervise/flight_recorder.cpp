@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/recording.h"
 #include "supervise/live_line.h"
 
@@ -83,8 +84,8 @@ void FlightRecorder::watchSteps(Control& control) {
     const auto slow = steps_.add(process, durationNs);
     if (!slow || slowDumps_ >= kMostSlowDumps) return;
     ++slowDumps_;
-    dump(fmt::format("slow step of process {}: {}, usual {} ± {}", process, formatDuration(slow->durationNs),
-                     formatDuration(slow->medianNs), formatDuration(slow->deviationNs)));
+    dump(fmt::format("slow step of process {}: {}, usual {} ± {}", process, prof::timeText(slow->durationNs),
+                     prof::timeText(slow->medianNs), prof::timeText(slow->deviationNs)));
   });
 }
 

@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+#include "lacuna/prof/amounts.h"
+
 namespace lacuna::collector {
 namespace {
 
@@ -22,30 +24,6 @@ std::size_t terminalWidth() {
 
 }  // namespace
 
-std::string formatBytes(std::uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  int unit = 0;
-  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-std::string formatCount(std::uint64_t count) {
-  if (count < 10000) return fmt::format("{}", count);
-  if (count < 10000000) return fmt::format("{:.1f} k", static_cast<double>(count) / 1e3);
-  return fmt::format("{:.1f} M", static_cast<double>(count) / 1e6);
-}
-
-std::string formatDuration(std::int64_t ns) {
-  const double seconds = static_cast<double>(ns) / 1e9;
-  if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 10) return fmt::format("{:.2f} s", seconds);
-  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
-  const auto whole = static_cast<std::int64_t>(seconds);
-  if (whole < 7200) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
-}
-
 LiveLine::LiveLine(bool wanted) {
   const char* terminal = getenv("TERM");
   active_ = wanted && isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
@@ -53,14 +31,14 @@ LiveLine::LiveLine(bool wanted) {
 
 void LiveLine::show(std::int64_t elapsedNs, const prof::DrainStats& stats, const char* state) {
   if (!active_) return;
-  put(fmt::format("lacuna: {} {} · {} events · {} dropped · {} · {} process{}", state, formatDuration(elapsedNs),
-                  formatCount(stats.rows), formatCount(stats.dropped), formatBytes(stats.fileBytes), stats.living,
-                  stats.living == 1 ? "" : "es"));
+  put(fmt::format("lacuna: {} {} · {} events · {} dropped · {} · {} process{}", state, prof::timeText(elapsedNs),
+                  prof::scaledCount(stats.rows), prof::scaledCount(stats.dropped), prof::bytesText(stats.fileBytes),
+                  stats.living, stats.living == 1 ? "" : "es"));
 }
 
 void LiveLine::show(std::int64_t elapsedNs, std::size_t dumps, const char* state) {
   if (!active_) return;
-  put(fmt::format("lacuna: {} {} · {} dump{} written", state, formatDuration(elapsedNs), dumps, dumps == 1 ? "" : "s"));
+  put(fmt::format("lacuna: {} {} · {} dump{} written", state, prof::timeText(elapsedNs), dumps, dumps == 1 ? "" : "s"));
 }
 
 void LiveLine::put(std::string line) {

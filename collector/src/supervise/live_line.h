@@ -9,10 +9,6 @@
 
 namespace lacuna::collector {
 
-std::string formatBytes(std::uint64_t bytes);
-std::string formatCount(std::uint64_t count);
-std::string formatDuration(std::int64_t ns);
-
 /// The one line that `lacuna run` keeps up to date on standard error while it records. Silent where that is no
 /// terminal.
 class LiveLine {

@@ -18,6 +18,7 @@
 
 #include "core/clock.h"
 #include "lacuna/collector/capture.h"
+#include "lacuna/prof/amounts.h"
 #include "sampler/choice.h"
 #include "sampler/watcher.h"
 #include "supervise/capture_watch.h"
@@ -501,7 +502,7 @@ class Supervisor {
     report_.notes.push_back(fmt::format(
         "no NVTX or CUDA event was recorded: the first process to say something began {} after the start, when "
         "--duration was over. Remedy: a longer --duration",
-        formatDuration(joinedNs)));
+        prof::timeText(joinedNs)));
   }
 
   void noteTruncated() {

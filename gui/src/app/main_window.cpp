@@ -26,6 +26,7 @@
 #include "app/query_runner.h"
 #include "app/session.h"
 #include "app/style.h"
+#include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
 #include "timeline/text.h"
 #include "views/compare_page.h"
@@ -364,8 +365,8 @@ void MainWindow::showSummary() {
   const prof::TimeWindow span = trace_->tracks->span;
   summary_->setText(tr("%1   ·   %2   ·   %3 events")
                         .arg(QFileInfo(trace_->path).fileName(),
-                             QString::fromStdString(durationText(static_cast<double>(span.endNs - span.startNs))),
-                             QString::fromStdString(countText(static_cast<double>(trace_->tracks->events)))));
+                             QString::fromStdString(prof::timeText(span.endNs - span.startNs)),
+                             QString::fromStdString(prof::scaledCount(trace_->tracks->events))));
   QStringList warnings;
   for (const std::string& warning : trace_->store->warnings()) warnings << QString::fromStdString(warning);
   warnings_->setText(warnings.isEmpty()     ? QString()

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "lacuna/analyzer/collectives.h"
+#include "lacuna/prof/amounts.h"
 #include "timeline/text.h"
 #include "views/words.h"
 
@@ -90,12 +91,12 @@ QString valueOf(const Trace& trace, const prof::ColumnSpec& column, Value value)
   } else if constexpr (std::is_floating_point_v<Value>) {
     return QString::number(value);
   } else {
-    if (column.hint == prof::Hint::Length) return QString::fromStdString(durationText(static_cast<double>(value)));
+    if (column.hint == prof::Hint::Length) return QString::fromStdString(prof::timeText(value));
     if (column.hint == prof::Hint::Time) {
       return QString::fromStdString(momentText(value - trace.tracks->span.startNs, 1));
     }
     if (column.name.ends_with("ytes")) {
-      return QString::fromStdString(bytesText(static_cast<double>(value)));
+      return QString::fromStdString(prof::bytesText(value));
     }
     return value == 0 ? QString() : QString::number(value);
   }
@@ -147,7 +148,9 @@ DetailRows collectiveOf(const Trace& trace, const analyzer::EventRef& event) {
   const auto add = [&](const char* what, const QString& value) {
     if (!value.isEmpty()) rows.emplace_back(QCoreApplication::translate("Details", what), value);
   };
-  const auto bytes = [](double count) { return count > 0 ? QString::fromStdString(bytesText(count)) : QString(); };
+  const auto bytes = [](double count) {
+    return count > 0 ? QString::fromStdString(prof::bytesText(count)) : QString();
+  };
   const auto perSecond = [&](double count) {
     const auto lasts = static_cast<double>(found->endNs - found->startNs);
     return count > 0 && lasts > 0 ? bytes(count * 1e9 / lasts) + QStringLiteral("/s") : QString();

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "lacuna/analyzer/cells.h"
+#include "lacuna/prof/amounts.h"
 #include "timeline/palette.h"
 #include "timeline/text.h"
 #include "views/words.h"
@@ -210,13 +211,13 @@ QString TableModel::shown(std::size_t row, int column) const {
     case TableColumn::Kind::Text:
       return of.texts[row];
     case TableColumn::Kind::Duration:
-      return QString::fromStdString(durationText(of.numbers[row]));
+      return QString::fromStdString(prof::timeText(of.numbers[row]));
     case TableColumn::Kind::Bytes:
-      return QString::fromStdString(bytesText(of.numbers[row]));
+      return QString::fromStdString(prof::bytesText(of.numbers[row]));
     case TableColumn::Kind::Count:
       return QString::number(of.numbers[row], 'f', 0);
     case TableColumn::Kind::Percent:
-      return QString::fromStdString(percentText(of.numbers[row]));
+      return QString::fromStdString(prof::shareText(of.numbers[row]));
   }
   return {};
 }

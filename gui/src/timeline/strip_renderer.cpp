@@ -55,7 +55,6 @@ Colour NameStyles::byKind(TrackKind track, prof::StringId id) const {
 void StripRenderer::render(const Scene& scene, const NameStyles& styles, const Canvas& canvas,
                            std::vector<Label>& labels) {
   labels.clear();
-  lanesDrawn_ = 0;
   scale_ = scene.scale;
   grid_ = {scene.view.startNs(), scene.view.nsPerPixel(canvas.width), canvas.width};
   const auto width = static_cast<std::size_t>(canvas.width);
@@ -133,7 +132,6 @@ void StripRenderer::drawRow(const Scene& scene, const NameStyles& styles, const 
 
 void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles& styles, int top, int height,
                              const Canvas& canvas, std::vector<Label>* labels) {
-  ++lanesDrawn_;
   lane.query(grid_, cells_);
   line_ = ground_;
   const double npp = grid_.nsPerPixel;
@@ -169,7 +167,6 @@ void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles&
 
 void StripRenderer::drawCounter(const analyzer::CounterLane& lane, const NameStyles& styles, Colour stroke, int top,
                                 int height, const Canvas& canvas) {
-  ++lanesDrawn_;
   lane.query(grid_, counterCells_);
   const double floor = std::min(0.0, lane.lowest());
   const double range = std::max(lane.highest() - floor, 1e-300);

@@ -59,8 +59,6 @@ class StripRenderer {
  public:
   /// Fills the canvas and replaces `labels`.
   void render(const Scene& scene, const NameStyles& styles, const Canvas& canvas, std::vector<Label>& labels);
-  /// Lanes drawn by the last render().
-  [[nodiscard]] int lanesDrawn() const { return lanesDrawn_; }
 
  private:
   void drawRow(const Scene& scene, const NameStyles& styles, const Row& row, const Canvas& canvas,
@@ -76,7 +74,6 @@ class StripRenderer {
   std::vector<Colour> ground_, line_;
   std::vector<analyzer::Cell> cells_;
   std::vector<analyzer::CounterCell> counterCells_;
-  int lanesDrawn_ = 0;
 };
 
 /// The event or sample under a point of the rows.

@@ -10,60 +10,21 @@
 #include <cmath>
 #include <optional>
 
+#include "lacuna/prof/amounts.h"
+
 namespace lacuna::gui {
 
 using prof::TimeNs;
 
-namespace {
-
-constexpr std::initializer_list<const char*> kByteUnits{" B", " KiB", " MiB", " GiB", " TiB"};
-
-std::string scaled(double value, double base, std::initializer_list<const char*> units) {
-  const double sign = value < 0 ? -1 : 1;
-  value = std::abs(value);
-  const auto* unit = units.begin();
-  while (value >= base * 0.9995 && unit + 1 != units.end()) {
-    value /= base;
-    ++unit;
-  }
-  const int digits = unit == units.begin() ? (value == std::floor(value) ? 0 : 2)
-                     : value < 10          ? 2
-                     : value < 100         ? 1
-                                           : 0;
-  return fmt::format("{:.{}f}{}", sign * value, digits, *unit);
-}
-
-}  // namespace
-
-std::string durationText(double ns) {
-  return scaled(ns, 1000, {" ns", " µs", " ms", " s"});
-}
 std::string axisText(double ns) {
-  return ns == 0 ? "0" : durationText(ns);
-}
-std::string bytesText(double bytes) {
-  return scaled(bytes, 1024, kByteUnits);
-}
-std::string bytesAxisText(double bytes, double top) {
-  const auto* unit = kByteUnits.begin();
-  for (; top >= 1024 && unit + 1 != kByteUnits.end(); ++unit) {
-    top /= 1024;
-    bytes /= 1024;
-  }
-  return fmt::format("{:.4g}{}", bytes, *unit);
-}
-std::string countText(double count) {
-  return scaled(count, 1000, {"", " k", " M", " G"});
-}
-std::string percentText(double share) {
-  return fmt::format("{:.1f} %", share * 100);
+  return ns == 0 ? "0" : prof::timeText(ns);
 }
 
 std::string valueText(double value, std::string_view unit) {
-  if (unit == "bytes") return bytesText(value);
-  if (unit == "bytes/s") return bytesText(value) + "/s";
-  if (unit == "ns") return durationText(value);
-  const std::string number = std::abs(value) >= 10000 ? countText(value) : fmt::format("{:.4g}", value);
+  if (unit == "bytes") return prof::bytesText(value);
+  if (unit == "bytes/s") return prof::bytesText(value) + "/s";
+  if (unit == "ns") return prof::timeText(value);
+  const std::string number = std::abs(value) >= 10000 ? prof::scaledCount(value) : fmt::format("{:.4g}", value);
   if (unit.empty()) return number;
   if (unit == "1/s") return number + "/s";
   if (unit.starts_with("percent")) return fmt::format("{} %{}", number, unit.substr(7));

@@ -13,19 +13,12 @@
 /// Numbers and names as people read them.
 namespace lacuna::gui {
 
-/// Three or four digits with the unit that fits: "1.24 ms".
-std::string durationText(double ns);
-/// The same at an axis, where nothing has no unit.
+/// A time at an axis, where nothing has no unit.
 std::string axisText(double ns);
 /// A moment since the trace's beginning, fine enough to tell neighbours `stepNs` apart.
 std::string momentText(prof::TimeNs sinceStart, prof::TimeNs stepNs);
-std::string bytesText(double bytes);
-/// The same at an axis that reaches up to `top`: all in one unit, nothing too.
-std::string bytesAxisText(double bytes, double top);
-std::string countText(double count);
 /// A counter's value in its unit ("bytes" are scaled, others are followed by the unit).
 std::string valueText(double value, std::string_view unit);
-std::string percentText(double share);
 
 /// A kernel's or function's name without template arguments, parameters and namespaces: what fits on a label.
 std::string shortName(std::string_view name);

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "lacuna/prof/amounts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -168,7 +169,7 @@ void MemoryChart::paintAxes(QPainter& painter) {
     painter.fillRect(area.x(), y, area.width(), 1, rgb(bytes == 0 ? t.line : t.grid));
     painter.setPen(rgb(t.dim));
     painter.drawText(QRect(0, y - 9, kCurveLeft - 10, 18), Qt::AlignRight | Qt::AlignVCenter,
-                     words(bytesAxisText(bytes, top())));
+                     words(prof::bytesAxisText(bytes, top())));
   }
   painter.setPen(rgb(t.dim));
   for (const Tick& tick : ticks(view_, area.width(), kCurveTickSpacing)) {

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
 #include "views/charts.h"
 #include "views/memory_chart.h"
@@ -286,7 +287,7 @@ void MemoryPage::showFacts() {
   const analyzer::MemoryStats& m = stats();
   QStringList parts{tr("peak %1").arg(bytesWords(m.peakBytes))};
   if (m.peakReservedBytes > 0) parts << tr("%1 reserved from the device").arg(bytesWords(m.peakReservedBytes));
-  parts << tr("%1 allocations and frees").arg(words(countText(static_cast<double>(m.allocations))));
+  parts << tr("%1 allocations and frees").arg(words(prof::scaledCount(m.allocations)));
   if (m.segmentCalls > 0) {
     parts << (m.segmentCalls == 1 ? tr("1 call to the device after the warm-up")
                                   : tr("%1 calls to the device after the warm-up").arg(m.segmentCalls));

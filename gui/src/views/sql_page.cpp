@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "app/query_runner.h"
+#include "lacuna/prof/amounts.h"
 #include "views/parts.h"
 #include "views/table_page.h"
 #include "views/words.h"
@@ -115,7 +116,7 @@ SqlPage::SqlPage(QWidget* parent) : Page(parent), runner_(new QueryRunner(this))
   connect(runner_, &QueryRunner::rowsArrived, this, [this](const std::shared_ptr<const SqlChunk>& chunk) {
     model_->append(chunk);
     if (!fitted_) fitColumns();
-    say(tr("%1 rows so far…").arg(words(countText(static_cast<double>(model_->rows().all)))));
+    say(tr("%1 rows so far…").arg(words(prof::scaledCount(model_->rows().all))));
   });
   connect(runner_, &QueryRunner::finished, this, [this](quint64 rows, double seconds, bool cut) {
     setBusy(false);
@@ -296,7 +297,7 @@ void SqlPage::fillTables() {
       }
       tables_->insertTopLevelItem(place, table);
     }
-    table->setText(1, words(countText(static_cast<double>(rows))));
+    table->setText(1, words(prof::scaledCount(rows)));
     table->setToolTip(1, tr("%1 rows").arg(rows));
     ++place;
   }

@@ -6,6 +6,7 @@
 #include <QScrollBar>
 #include <cmath>
 
+#include "lacuna/prof/amounts.h"
 #include "timeline/text.h"
 #include "views/parts.h"
 #include "views/shapes.h"
@@ -447,7 +448,7 @@ QStringList TimelineView::hoverLines() const {
             tr("%1, from %2").arg(durationWords(lane.durNs(hit_.event)), momentWords(lane.startNs(hit_.event))), where};
   }
   if (!hit_.cell.occupied()) return {};
-  return {tr("about %1 events").arg(words(countText(std::round(hit_.cell.count)))),
+  return {tr("about %1 events").arg(words(prof::scaledCount(std::round(hit_.cell.count)))),
           tr("longest: %1, %2").arg(trace_->name(hit_.cell.name), durationWords(hit_.cell.longestNs)),
           tr("%1 of this stretch is covered").arg(percentWords(hit_.cell.busy)), where};
 }

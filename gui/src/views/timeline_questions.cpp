@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lacuna/analyzer/links.h"
+#include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
 #include "models/details_model.h"
 #include "timeline/text.h"
@@ -139,7 +140,7 @@ void TimelinePage::showFound(const Matches& names, std::uint64_t events) {
   if (events > 0) matches_ = names;
   setFound(events == 0   ? tr("No event has such a name")
            : events == 1 ? tr("1 event, Enter to go there")
-                         : tr("%1 events, Enter for the next").arg(words(countText(static_cast<double>(events)))));
+                         : tr("%1 events, Enter for the next").arg(words(prof::scaledCount(events))));
   if (const auto forward = std::exchange(wantedNext_, std::nullopt)) goToMatch(*forward);
   Q_EMIT searched();
 }
@@ -193,7 +194,7 @@ void TimelinePage::showArea() {
 
 void TimelinePage::showSums(const analyzer::AreaStats& stats) {
   summed_ = stats.window;
-  const auto duration = [](std::int64_t ns) { return QString::fromStdString(durationText(static_cast<double>(ns))); };
+  const auto duration = [](std::int64_t ns) { return QString::fromStdString(prof::timeText(ns)); };
   QStringList lines{tr("<b>%1 selected</b>").arg(duration(stats.window.endNs - stats.window.startNs))};
   for (const analyzer::BusySum& sum : stats.busy) {
     if (sum.device) {

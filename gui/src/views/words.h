@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/prof/amounts.h"
 #include "timeline/palette.h"
 #include "timeline/text.h"
 
@@ -21,14 +22,14 @@ inline QString words(std::string_view s) {
 }
 template <class Number>
 QString durationWords(Number ns) {
-  return words(durationText(static_cast<double>(ns)));
+  return words(prof::timeText(ns));
 }
 template <class Number>
 QString bytesWords(Number bytes) {
-  return words(bytesText(static_cast<double>(bytes)));
+  return words(prof::bytesText(bytes));
 }
 inline QString percentWords(double share) {
-  return words(percentText(share));
+  return words(prof::shareText(share));
 }
 /// What a tooltip is to show as it is: of a text with a tag in it, as names of kernels may have, Qt makes rich text.
 inline QString tipWords(const QString& text) {

@@ -3,9 +3,7 @@
 #include "record/clock_line.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
-#include <thread>
 
 namespace lacuna::prof::recording {
 namespace {
@@ -47,13 +45,6 @@ Tick readClocks() {
   return best;
 }
 
-double measureRate() {
-  const Tick a = readClocks();
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  const Tick b = readClocks();
-  return b.tsc > a.tsc ? static_cast<double>(b.monotonicNs - a.monotonicNs) / static_cast<double>(b.tsc - a.tsc) : 1;
-}
-
 void ClockLine::add(const Tick& tick) {
   const auto at =
       std::lower_bound(ticks_.begin(), ticks_.end(), tick, [](const Tick& a, const Tick& b) { return a.tsc < b.tsc; });
@@ -82,10 +73,9 @@ TimeNs ClockLine::along(const Tick& from, const Tick& to, std::uint64_t tsc) con
 
 TimeNs ClockLine::toMonotonic(std::uint64_t tsc) const {
   if (ticks_.empty()) return static_cast<TimeNs>(tsc);
-  if (ticks_.size() == 1) {
-    const auto offset = static_cast<double>(static_cast<std::int64_t>(tsc - ticks_[0].tsc));
-    return ticks_[0].monotonicNs + static_cast<TimeNs>(offset * rate_);
-  }
+  // Without a second tick a stamp counts as a nanosecond. Wraps, as stamps of a damaged recording may be any number.
+  if (ticks_.size() == 1)
+    return static_cast<TimeNs>(static_cast<std::uint64_t>(ticks_[0].monotonicNs) + (tsc - ticks_[0].tsc));
   // What is drained is almost always from after the last tick but one.
   const Tick* to = &ticks_.back();
   if (tsc < (to - 1)->tsc) {

@@ -23,8 +23,6 @@ struct Tick {
 };
 /// Reads them, the best of a few attempts: an attempt that was interrupted pairs values of different moments.
 Tick readClocks();
-/// Nanoseconds per stamp, measured over a few milliseconds.
-double measureRate();
 
 /// Converts stamps to CLOCK_MONOTONIC by straight lines between ticks, so that it is continuous and never runs
 /// backwards.
@@ -36,14 +34,11 @@ class ClockLine {
   [[nodiscard]] bool empty() const { return ticks_.empty(); }
   [[nodiscard]] const Tick& last() const { return ticks_.back(); }
   [[nodiscard]] const Tick& first() const { return ticks_.front(); }
-  /// For a line of one tick only.
-  void setRate(double nsPerStamp) { rate_ = nsPerStamp; }
 
  private:
   [[nodiscard]] TimeNs along(const Tick& from, const Tick& to, std::uint64_t tsc) const;
 
   std::vector<Tick> ticks_;
-  double rate_ = 1;
 };
 
 }  // namespace lacuna::prof::recording

@@ -47,7 +47,6 @@ class GuestTables {
     numbers_[at(kind)][local] = global;
     last_[at(kind)] = {};
   }
-  [[nodiscard]] bool hasNumber(Numbered kind, std::uint32_t local) const { return numbers_[at(kind)].contains(local); }
 
   void save(Saver& saver) const;
   void load(Loader& loader);

@@ -332,8 +332,8 @@ TEST(Findings, OneThatCostsWhatItGainsSaysWhatTheTraceHoldsOfIt) {
   finding.accountedNsPerStep = 150'000;
   finding.baseNsPerStep = 1'000'000;
   finding.wholeStepNs = 1'250'000;
-  EXPECT_THAT(describeGain(finding, "a step"), testing::StartsWith("200.0 µs a step (16.0 %), "));
-  EXPECT_THAT(describeGain(finding, "a step"), testing::EndsWith("; the step's account holds 150.0 µs of it"));
+  EXPECT_THAT(describeGain(finding, "a step"), testing::StartsWith("200 µs a step (16.0 %), "));
+  EXPECT_THAT(describeGain(finding, "a step"), testing::EndsWith("; the step's account holds 150 µs of it"));
   finding.accountedNsPerStep = 199'000;
   EXPECT_THAT(describeGain(finding, "a step"), testing::Not(testing::HasSubstr("account")));
 }
@@ -478,9 +478,9 @@ TEST(Findings, APercentageIsOfWhatItSaysAndNoMoreThanAll) {
   ASSERT_NE(finding, nullptr);
   EXPECT_GT(finding->costNsPerStep, analysis.meanStepNs());
   EXPECT_TRUE(finding->coversGaps);
-  EXPECT_THAT(finding->title, testing::EndsWith("12.00 ms a step (74.2 % of the 16.16 ms from one step to the next)"));
-  EXPECT_THAT(describeGain(*finding, "a step"), testing::HasSubstr("12.00 ms a step (74.2 % of 16.16 ms), "));
-  EXPECT_THAT(describeRun(analysis), testing::HasSubstr("30 steps of 4.17 ms (± 0 ns), one every 16.16 ms"));
+  EXPECT_THAT(finding->title, testing::EndsWith("12.0 ms a step (74.2 % of the 16.2 ms from one step to the next)"));
+  EXPECT_THAT(describeGain(*finding, "a step"), testing::HasSubstr("12.0 ms a step (74.2 % of 16.2 ms), "));
+  EXPECT_THAT(describeRun(analysis), testing::HasSubstr("30 steps of 4.17 ms (± 0 ns), one every 16.2 ms"));
   // Markers that follow each other have no gaps to tell of.
   const Analysis whole = analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true});
   EXPECT_FALSE(find(whole, FindingId::LoaderWait)->coversGaps);

@@ -167,7 +167,7 @@ TEST(Title, HasQuantitiesInTheirPlaces) {
   finding.quantities = {Quantity::counted("calls", 1, "copy", "copies"), Quantity::called("name", "a {cost} name"),
                         Quantity::bytes("size", 2048), Quantity::share("half", 0.5), Quantity::number("rate", 2.25, 1)};
   EXPECT_EQ(titleOf(finding, true),
-            "1 copy of a {cost} name a step hold 50.0 % of it, 2.0 KiB, 50.0 %, 2.2: 1.50 ms a step");
+            "1 copy of a {cost} name a step hold 50.0 % of it, 2.00 KiB, 50.0 %, 2.2: 1.50 ms a step");
 }
 
 TEST(Title, CountsInAllWhereThereAreNoSteps) {

@@ -69,7 +69,6 @@ struct RooflineRow {
 
   [[nodiscard]] double flopsPerSecond() const { return perSecond(demand.flops); }
   [[nodiscard]] double bytesPerSecond() const { return perSecond(demand.bytes); }
-  [[nodiscard]] double intensity() const { return demand.bytes <= 0 ? 0 : demand.flops / demand.bytes; }
 
  private:
   [[nodiscard]] double perSecond(double value) const {

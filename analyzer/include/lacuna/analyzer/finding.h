@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/finding_ids.h"
+#include "lacuna/analyzer/gain_chain.h"
 #include "lacuna/prof/ids.h"
 
 namespace lacuna::analyzer {
@@ -94,6 +95,7 @@ struct Finding {
   double samplesPerSecond = 0;           ///< of a finding on the batch's size: now; 0 where that is not known
   double predictedSamplesPerSecond = 0;  ///< and with the change
   std::string notPredicted;              ///< with GainBasis::None: why
+  GainChain gainChain;                   ///< how the gain and its interval came about
   double confidence = 0;                 ///< 0 … 1
   std::string knob;                      ///< "loader.workers=4", empty when only code helps
   std::string advice;

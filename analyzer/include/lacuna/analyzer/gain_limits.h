@@ -16,10 +16,11 @@ struct NamedNumber {
 };
 #define LACUNA_NAMED(constant) (::lacuna::analyzer::NamedNumber{#constant, static_cast<double>(constant)})
 
-/// A limit that a prediction passes, in time of a step.
+/// A limit that a prediction passes, in time of a step (or bytes, of a gain of memory).
 struct GainLimit {
-  /// The pieces of a step, what work gains from a warm CPU, the predicted step, and the ends of its interval.
-  enum class Of : std::uint8_t { Pieces, Warming, Step, Low, High };
+  /// The pieces of a step, what work gains from a warm CPU, the predicted step, the ends of its interval, and a
+  /// finding's gain or an end of its interval.
+  enum class Of : std::uint8_t { Pieces, Warming, Step, Low, High, Gain };
   std::string_view name;    ///< "waits"
   std::string_view reason;  ///< in words for people
   Of of = Of::Step;
@@ -27,6 +28,7 @@ struct GainLimit {
   std::int64_t beforeNs = 0;
   std::int64_t limitNs = 0;
   std::int64_t afterNs = 0;
+  bool isMost = false;  ///< else the limit is the least
 
   [[nodiscard]] bool isHeld() const { return beforeNs != afterNs; }
 };

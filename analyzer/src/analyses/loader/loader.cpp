@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyses/loader/loader_workers.h"
+#include "analyses/work/name_guesses.h"
 #include "lacuna/analyzer/loader.h"
 #include "lacuna/analyzer/text_match.h"
 #include "lacuna/prof/bounds.h"
@@ -31,11 +32,6 @@ int roleOf(std::string_view domain, std::string_view category, std::string_view 
   if (name == "put") return kPut;
   const auto stage = std::find(kLoaderStages.begin(), kLoaderStages.end(), name);
   return stage == kLoaderStages.end() ? kNoStage : static_cast<int>(stage - kLoaderStages.begin());
-}
-
-/// PyTorch's loader names its wait after what it is: without workers the wait is the preparation.
-bool preparesInWait(std::string_view name) {
-  return containsAnyCase(name, "_singleprocessdataloaderiter");
 }
 
 struct Open {

@@ -87,6 +87,22 @@ bool isBackwardKernel(std::string_view name) {
   return containsAnyCase(name, "grad") || containsAnyCase(name, "backward") || containsAnyCase(name, "_bw_");
 }
 
+bool isOptimizerKernel(std::string_view name) {
+  return containsAnyCase(name, "optimizer") || containsAnyCase(name, "sgd") || containsAnyCase(name, "adam");
+}
+
+bool isConvolutionKernel(std::string_view name) {
+  return containsAny(lowered(name), {"conv", "cudnn", "winograd", "wgrad", "dgrad", "fprop"});
+}
+
+bool isPageableCopy(std::string_view name) {
+  return containsAnyCase(name, "pageable");
+}
+
+bool isOfDeviceLibrary(std::string_view name) {
+  return containsAnyCase(name, "nccl") || containsAnyCase(name, "rccl");
+}
+
 bool takesBias(std::string_view op) {
   if (op.starts_with(kAten)) op.remove_prefix(kAten.size());
   return op == "linear" || op == "conv1d" || op == "conv2d" || op == "conv3d" || op == "convolution";
@@ -127,6 +143,17 @@ bool replicatesModel(std::string_view range) {
 
 bool communicatesThroughHost(std::string_view range) {
   return containsAnyCase(range, "gloo") || contains(range, "mpi:");
+}
+
+bool preparesInWait(std::string_view range) {
+  return containsAnyCase(range, "_singleprocessdataloaderiter");
+}
+
+bool goesToSystem(std::string_view call) {
+  const std::string text = lowered(call);
+  if (containsAny(text, {"host", "async"})) return false;
+  return containsAny(text, {"alloc", "dafree", "hipfree", "memfree", "memmap", "memunmap", "memcreate", "memrelease",
+                            "memaddress", "memsetaccess", "empty_cache"});
 }
 
 }  // namespace lacuna::analyzer

@@ -23,6 +23,14 @@ bool isReductionKernel(std::string_view name);
 bool isBatchNormKernel(std::string_view name);
 /// Part of the backward pass.
 bool isBackwardKernel(std::string_view name);
+/// Updates parameters.
+bool isOptimizerKernel(std::string_view name);
+/// Whether matrix work is a convolution.
+bool isConvolutionKernel(std::string_view name);
+/// A copy from or to memory of the host that is not pinned.
+bool isPageableCopy(std::string_view name);
+/// A library that moves data from device to device: NCCL or RCCL; of operators and kernels.
+bool isOfDeviceLibrary(std::string_view name);
 
 /// Operators.
 bool takesBias(std::string_view op);
@@ -41,5 +49,11 @@ bool accumulatesGradient(std::string_view range);
 bool replicatesModel(std::string_view range);
 /// A collective of a library that works in the host's memory.
 bool communicatesThroughHost(std::string_view range);
+/// PyTorch's wait for a batch of a loader without workers, in which the batch is prepared.
+bool preparesInWait(std::string_view range);
+
+/// A call that takes a device's memory from the system or gives it back: cudaMalloc, cudaFree, cuMemMap, hipFree, …, or
+/// an allocator's own range. Not a call that pins memory of the host, nor one of the driver's own pools in queue order.
+bool goesToSystem(std::string_view call);
 
 }  // namespace lacuna::analyzer

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/text_match.h"
+#include "analyses/work/name_guesses.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -52,8 +52,7 @@ void Repeats::close(std::size_t period, std::size_t at) {
   std::int64_t busyNs = 0;
   for (std::size_t i = from; i < at; ++i) prof::addTo(busyNs, recent_[i].durNs);
   if (busyNs > static_cast<std::int64_t>(at - from) * kTinyNs) return;
-  const std::string_view first = store_.text(recent_[from].name);
-  if (containsAnyCase(first, "optimizer") || containsAnyCase(first, "sgd") || containsAnyCase(first, "adam")) return;
+  if (isOptimizerKernel(store_.text(recent_[from].name))) return;
   countedUntil_ = at;
   found_({from, at, period});
 }

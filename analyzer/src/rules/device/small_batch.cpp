@@ -40,24 +40,31 @@ std::string rateText(double value) {
 /// the host's part of a step stays. The gain is the time that the samples of a step now would take less.
 void predictLargerBatch(const Facts& facts, Finding& finding, double used) {
   const double times = std::clamp(std::floor(kFull / std::max(used, kFull / kMostTimes)), 2.0, kMostTimes.value);
-  const auto larger = facts.play(fmt::format("batch*{}", times));
+  auto larger = facts.play(fmt::format("batch*{}", times));
   if (!larger) {
     finding.notPredicted = "the trace holds no device work with its launches to replay";
     finding.advice = fmt::format("try a larger batch: {}", kCaution);
     return;
   }
-  const auto ofOne = [&](std::int64_t ns) { return prof::wholeOf<std::int64_t>(static_cast<double>(ns) / times); };
+  const auto ofOne = [&](std::string_view with, std::int64_t ns) {
+    return GainSum(with, ns)
+        .over("times the batch", static_cast<std::int64_t>(times))
+        .from("replayed", larger->baseNsPerStep)
+        .atLeast(kNoLoss, 0);
+  };
   finding.gainBasis = GainBasis::Replay;
   finding.baseNsPerStep = larger->baseNsPerStep;
-  finding.predictedGainNsPerStep = std::max<std::int64_t>(0, larger->baseNsPerStep - ofOne(larger->predictedNsPerStep));
-  finding.gainLowNsPerStep = std::max<std::int64_t>(0, larger->baseNsPerStep - ofOne(larger->highNsPerStep));
-  finding.gainHighNsPerStep = std::max<std::int64_t>(0, larger->baseNsPerStep - ofOne(larger->lowNsPerStep));
+  finding.gainChain.gain = ofOne("result", larger->predictedNsPerStep);
+  finding.gainChain.low = ofOne("high end", larger->highNsPerStep);
+  finding.gainChain.high = ofOne("low end", larger->lowNsPerStep);
   const double faster = static_cast<double>(larger->baseNsPerStep) * times /
                         static_cast<double>(std::max<std::int64_t>(1, larger->predictedNsPerStep));
   const double now = samplesPerSecond(facts.analysis);
   finding.samplesPerSecond = now;
   finding.predictedSamplesPerSecond = now * faster;
   finding.knob = fmt::format("batch*{}", times);
+  finding.gainChain.change = finding.knob;
+  finding.gainChain.prediction = *std::move(larger);
   finding.advice =
       fmt::format("try {} times the batch: {}, as the host's part of a step stays; {}", times,
                   now > 0 ? fmt::format("{} samples a second instead of {}", rateText(now * faster), rateText(now))

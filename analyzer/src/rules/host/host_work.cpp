@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/host/calls.h"
-#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace rules::host_work {
@@ -38,7 +38,7 @@ std::string adviceOn(const Facts& facts, std::int64_t longNs, bool inLaunches) {
       "launch calls take {} {} longer than as many usual ones: a kernel's first launch loads its code; launch each "
       "once "
       "in front of the loop, or look at the steps behind it (--steps)",
-      humanTime(longNs), facts.analysis.steps.all.empty() ? "in all" : "a step");
+      prof::timeText(longNs), facts.analysis.steps.all.empty() ? "in all" : "a step");
 }
 
 void detect(const Facts& facts, Outcome& out) {

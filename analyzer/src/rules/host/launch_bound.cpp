@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lacuna/prof/amounts.h"
 #include "rules/outcome.h"
-#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace rules::launch_bound {
@@ -74,7 +74,7 @@ void detect(const Facts& facts, Outcome& out) {
                                         : "capture the step as a graph, or fuse small operators",
                                // What feeds a CPU's queue runs on the same cores, so a larger batch hides nothing.
                                facts.onlyHost() ? "" : "; a larger batch hides it too",
-                               humanShare(static_cast<double>(analysis.launches.foundQueueEmpty) / launches));
+                               prof::shareText(static_cast<double>(analysis.launches.foundQueueEmpty) / launches));
   finding.evidence = facts.evidenceOf(
       analysis.ledger[Cause::HostWork] > analysis.ledger[Cause::Launch] ? Cause::HostWork : Cause::Launch);
   out.add(std::move(finding), fuseWins ? kFuse : kGraph);

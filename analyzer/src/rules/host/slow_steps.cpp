@@ -57,16 +57,17 @@ void detect(const Facts& facts, Outcome& out) {
   const std::int64_t limit = median + std::max(above, kSpreads.ns() * steps.spreadNs());
   Finding finding;
   const std::int64_t lost = addSlowSteps(analysis, steps, limit, finding);
-  const std::int64_t cost = lost / std::max<std::int64_t>(1, static_cast<std::int64_t>(steps.all.size()));
+  const GainSum gain = GainSum("lost in slow steps", lost)
+                           .over("steps", std::max<std::int64_t>(1, static_cast<std::int64_t>(steps.all.size())));
+  const std::int64_t cost = gain.value();
   if (finding.count == 0 || facts.shareOfStep(cost) < kLeast) return;
   finding.costNsPerStep = cost;
   finding.words = "{steps} took more than {limit}{: cost a step} on average";
   finding.quantities = {Quantity::counted("steps", finding.count, "step"), Quantity::time("limit", limit)};
   // The gain if all steps were usual ones. Some of what slows them may be wanted.
   finding.gainBasis = GainBasis::Trace;
-  finding.predictedGainNsPerStep = cost;
+  finding.gainChain.gain = finding.gainChain.high = gain;
   finding.baseNsPerStep = std::max(cost, analysis.meanStepNs());
-  finding.gainHighNsPerStep = cost;
   finding.confidence = kSure;
   finding.advice =
       "compare a slow step with its neighbours on the timeline: evaluation, checkpoints and garbage collection are "

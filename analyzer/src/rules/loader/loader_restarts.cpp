@@ -23,7 +23,8 @@ constexpr std::array kPrices{Cause::LoaderWait};
 
 void detect(const Facts& facts, Outcome& out) {
   const LoaderStats& loader = facts.analysis.loader;
-  const std::int64_t cost = facts.perStep(loader.restartNs);
+  const GainSum gain = facts.sharedBySteps("waits for new workers", loader.restartNs);
+  const std::int64_t cost = gain.value();
   const std::int64_t stepNs =
       facts.analysis.meanStepNs() + facts.analysis.betweenSteps().ns + cost - facts.perStep(loader.stepRestartNs);
   if (loader.restarts == 0 || static_cast<double>(cost) < kStall * static_cast<double>(stepNs)) return;
@@ -35,7 +36,7 @@ void detect(const Facts& facts, Outcome& out) {
   finding.costNsPerStep = cost;
   // Workers that stay cost nothing at all between epochs.
   finding.gainBasis = GainBasis::Trace;
-  finding.predictedGainNsPerStep = cost;
+  finding.gainChain.gain = gain;
   finding.baseNsPerStep = std::max(stepNs, cost);
   finding.confidence = kSure;
   finding.advice =

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lacuna/prof/amounts.h"
 #include "rules/outcome.h"
-#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace rules::loader_wait {
@@ -69,7 +69,7 @@ std::string slowStage(const LoaderStats& loader) {
   const auto most = std::max_element(loader.stageNs.begin(), loader.stageNs.end());
   return fmt::format("; {} takes {} of a batch's preparation",
                      kLoaderStages[static_cast<std::size_t>(most - loader.stageNs.begin())],
-                     humanShare(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
+                     prof::shareText(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
 }
 
 Finding waiting(const Facts& facts, std::int64_t cost) {
@@ -111,7 +111,7 @@ std::string adviceOf(const LoaderStats& loader, std::uint32_t workers, bool comp
                   workers == 1 ? "" : "s", have, slowStage(loader));
   if (computes) {
     advice += fmt::format("; preparing one computes {} of its time, so make it cheaper where cores are few",
-                          humanShare(loader.cpuShare));
+                          prof::shareText(loader.cpuShare));
   }
   return advice;
 }

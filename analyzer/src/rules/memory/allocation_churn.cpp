@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/text_match.h"
+#include "analyses/work/name_guesses.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/memory/memories.h"
 
@@ -22,17 +22,6 @@ constexpr Confidence kSure{"", 0.7, "Both directions are recorded; another progr
 constexpr std::array kConfidences{kSure};
 
 constexpr std::array kPrices{Cause::DriverCall};
-
-/// A call that takes a device's memory from the system or gives it back: cudaMalloc, cudaFree, cuMemMap, hipFree, …, or
-/// an allocator's own range. Not a call that pins memory of the host, nor one of the driver's own pools in queue order.
-bool goesToSystem(std::string_view call) {
-  const auto hasAny = [&](std::initializer_list<std::string_view> parts) {
-    return std::ranges::any_of(parts, [&](std::string_view part) { return containsAnyCase(call, part); });
-  };
-  if (hasAny({"host", "async"})) return false;
-  return hasAny({"alloc", "dafree", "hipfree", "memfree", "memmap", "memunmap", "memcreate", "memrelease", "memaddress",
-                 "memsetaccess", "empty_cache"});
-}
 
 struct SystemCalls {
   std::uint64_t taken = 0;  ///< pieces taken from the system

@@ -32,7 +32,8 @@ void detect(const Facts& facts, Outcome& out) {
         "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)";
     finding.evidence.push_back(momentOf(state.atNs, "more taken from the device", memory.device));
     // The free memory in one piece would have done.
-    return out.addBytes(std::move(finding), state.requestedBytes);
+    return out.addBytes(std::move(finding),
+                        GainSum("taken though as much was free", signedBytes(state.requestedBytes)));
   }
 }
 

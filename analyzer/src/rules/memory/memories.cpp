@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "rules/words.h"
+#include "lacuna/prof/amounts.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -47,6 +47,10 @@ std::string originOf(const LiveTensor& tensor) {
   return tensor.tensor.empty() ? std::string("an unnamed operator") : tensor.tensor;
 }
 
+std::int64_t signedBytes(std::uint64_t bytes) {
+  return static_cast<std::int64_t>(std::min(bytes, static_cast<std::uint64_t>(INT64_MAX)));
+}
+
 Evidence momentOf(prof::TimeNs atNs, std::string what, prof::DeviceId device) {
   return {.startNs = atNs, .endNs = atNs, .what = std::move(what), .device = device};
 }
@@ -58,11 +62,12 @@ void predictEdit(const Analysis& analysis, Finding& finding, prof::DeviceId devi
     return;
   }
   finding.gainBasis = GainBasis::Bytes;
-  finding.predictedGainBytes = peakBytes - edit->peakAfterBytes;
+  finding.gainChain.gain =
+      GainSum("peak", signedBytes(peakBytes)).minus("peak with the edit", signedBytes(edit->peakAfterBytes));
   const bool again = edit->kind == PeakEditKind::Recompute;
   finding.advice += fmt::format(
       "; most helps to {} {}{}", again ? "recompute" : "free earlier what is of", edit->origin,
-      again && edit->costNsPerStep > 0 ? fmt::format(", which takes {} a step", humanTime(edit->costNsPerStep))
+      again && edit->costNsPerStep > 0 ? fmt::format(", which takes {} a step", prof::timeText(edit->costNsPerStep))
                                        : std::string());
 }
 

@@ -23,6 +23,8 @@ inline constexpr std::size_t kMostMemoryEvidence = 5;
 
 /// The operator or name that a tensor comes from.
 std::string originOf(const LiveTensor& tensor);
+/// Bytes as a gain counts them.
+std::int64_t signedBytes(std::uint64_t bytes);
 /// Evidence at one moment.
 Evidence momentOf(prof::TimeNs atNs, std::string what, prof::DeviceId device);
 /// The gain of an advice to need less memory: the bytes that the best of the edits of the peak saves.

@@ -28,10 +28,13 @@ std::int64_t leakOf(const OneMemory& one) {
 }
 
 /// The bytes that steady steps had left behind when memory was at its peak.
-std::uint64_t leakedBytes(const Analysis& analysis, const MemoryStats& memory) {
-  std::uint64_t steps = 0;
+GainSum leakedBytes(const Analysis& analysis, const MemoryStats& memory) {
+  std::int64_t steps = 0;
   for (const Step& step : analysis.steps.steadyWithin(analysis.window)) steps += step.endNs <= memory.peakAtNs ? 1 : 0;
-  return std::min(memory.peakBytes, prof::productOf(steps, static_cast<std::uint64_t>(memory.leakBytesPerStep)));
+  return GainSum("growth of a step", memory.leakBytesPerStep)
+      .times("steady steps", steps)
+      .atMost({.name = "peak", .reason = "the peak holds no more", .of = GainLimit::Of::Gain},
+              signedBytes(memory.peakBytes));
 }
 
 void detect(const Facts& facts, Outcome& out) {

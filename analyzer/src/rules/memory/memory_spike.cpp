@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "analyses/memory/allocation_rows.h"
+#include "lacuna/prof/amounts.h"
 #include "rules/memory/memories.h"
-#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace rules::memory_spike {
@@ -56,7 +56,7 @@ class WithoutLikes {
 };
 
 /// By how much the peak is above all that is alive when tensors like this one are not: the most that their going gains.
-std::uint64_t aboveOthers(const Analysis& analysis, const OneMemory& one, const LiveTensor& tensor) {
+GainSum aboveOthers(const Analysis& analysis, const OneMemory& one, const LiveTensor& tensor) {
   const Store& store = *analysis.store;
   const bool isOneOfSeveral = !analysis.memoryStatsByDevice.empty();
   WithoutLikes without(store, tensor);
@@ -73,7 +73,11 @@ std::uint64_t aboveOthers(const Analysis& analysis, const OneMemory& one, const 
     if (within) mostBytes = std::max(mostBytes, without.aliveBytes());
     return true;
   });
-  return status ? one.memory.peakBytes - std::min(one.memory.peakBytes, mostBytes) : 0;
+  if (!status) return {};
+  return GainSum("peak", signedBytes(one.memory.peakBytes))
+      .minus("peak without them", signedBytes(mostBytes))
+      .atLeast({.name = "no-loss", .reason = "memory that goes adds nothing to the peak", .of = GainLimit::Of::Gain},
+               0);
 }
 
 /// The peaks of the steady steps, and how far each is above the memory that the step before left alive: memory that
@@ -133,11 +137,13 @@ bool findSpike(const Facts& facts, Outcome& out, const OneMemory& one) {
       Quantity::share("part", static_cast<double>(largest->bytes) / static_cast<double>(memory.peakBytes))};
   finding.confidence = kSure;
   finding.advice = fmt::format("{} of {} is alive at the peak: split it, compute it in pieces, or free it earlier",
-                               humanBytes(largest->bytes), originOf(*largest));
+                               prof::bytesText(largest->bytes), originOf(*largest));
   finding.evidence.push_back(momentOf(memory.peakAtNs, "peak", one.device));
   // Without the memory that the one step has above the others, or as if such tensors were made and gone in small
   // pieces.
-  out.addBytes(std::move(finding), oneStep ? above : aboveOthers(facts.analysis, one, *largest));
+  out.addBytes(std::move(finding),
+               oneStep ? GainSum("peak", signedBytes(memory.peakBytes)).minus("median step's", signedBytes(usual))
+                       : aboveOthers(facts.analysis, one, *largest));
   return true;
 }
 

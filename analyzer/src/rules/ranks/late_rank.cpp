@@ -50,8 +50,11 @@ void detect(const Facts& facts, Outcome& out) {
     // wait for the next-latest rank all the same. How the work behind the collective moves is not known.
     finding.confidence = kSure;
     finding.gainBasis = GainBasis::Trace;
-    finding.predictedGainNsPerStep = row.stepAloneNs / facts.analysis.stepCount();
-    finding.gainHighNsPerStep = std::max(cost, finding.predictedGainNsPerStep);
+    GainChain& chain = finding.gainChain;
+    chain.gain = GainSum("behind the next", row.stepAloneNs).over("steps", facts.analysis.stepCount());
+    chain.high = GainSum("others held up", row.stepHeldUpNs)
+                     .over("steps", facts.analysis.stepCount())
+                     .atLeast(kItsGain, chain.gain.value());
     finding.advice = fmt::format(
         "compare rank {} with the others: its batches, its loader, its clock speed (the gain is read off when ranks "
         "enter, as far as the next-latest one; ranks are not replayed together)",

@@ -5,6 +5,8 @@
 
 #include "rules/outcome.h"
 
+#include "analyses/work/name_guesses.h"
+
 namespace lacuna::analyzer {
 namespace rules::slow_backend {
 namespace {
@@ -12,8 +14,8 @@ namespace {
 constexpr Confidence kSure{"", 0.9, "The library that carries the collectives out is recorded."};
 constexpr std::array kConfidences{kSure};
 
-bool mentions(const auto& rows, std::string_view text) {
-  return std::ranges::any_of(rows, [&](const auto& row) { return row.name.find(text) != std::string::npos; });
+bool anyName(const auto& rows, bool (*isMeant)(std::string_view name)) {
+  return std::ranges::any_of(rows, [&](const auto& row) { return isMeant(row.name); });
 }
 
 void detect(const Facts& facts, Outcome& out) {
@@ -21,9 +23,8 @@ void detect(const Facts& facts, Outcome& out) {
   const bool gpu = std::ranges::any_of(analysis.devices, [](const DeviceAccount& device) {
     return device.kind == prof::DeviceKind::Cuda || device.kind == prof::DeviceKind::Rocm;
   });
-  const bool direct =
-      mentions(analysis.kernels, "nccl") || mentions(analysis.kernels, "rccl") || mentions(analysis.operators, "nccl");
-  const bool throughHost = mentions(analysis.operators, "gloo") || mentions(analysis.operators, "mpi:");
+  const bool direct = anyName(analysis.kernels, isOfDeviceLibrary) || anyName(analysis.operators, isOfDeviceLibrary);
+  const bool throughHost = anyName(analysis.operators, communicatesThroughHost);
   if (!gpu || direct || !throughHost) return;
   Finding finding;
   finding.words = "collectives of GPU tensors go through the host (gloo or MPI)";

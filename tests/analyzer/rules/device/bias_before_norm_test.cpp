@@ -13,7 +13,7 @@ TEST(BiasBeforeNormFinding, AFaultThatSomethingElseHidesIsToldOfWithItsCost) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->costNsPerStep, 900'000);
   EXPECT_LT(finding->predictedGainNsPerStep, 100'000);
-  EXPECT_THAT(finding->title, testing::EndsWith(": 900.0 µs a step"));
+  EXPECT_THAT(finding->title, testing::EndsWith(": 900 µs a step"));
 }
 
 }  // namespace

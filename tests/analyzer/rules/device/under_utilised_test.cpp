@@ -12,7 +12,7 @@ TEST(UnderUtilisedFinding, IdleTimeThatNobodyExplainsIsAFault) {
   EXPECT_EQ(finding->kind, FindingKind::Fault);
   EXPECT_EQ(finding->severity, Severity::High);
   EXPECT_EQ(finding->title,
-            "the device is busy 15.1 % of the time; most of the rest, 169.15 ms in all, has no cause in the trace");
+            "the device is busy 15.1 % of the time; most of the rest, 169 ms in all, has no cause in the trace");
   EXPECT_FALSE(finding->evidence.empty());
   EXPECT_EQ(finding->costNsPerStep, 199 * 850'000);
   EXPECT_EQ(finding->predictedGainNsPerStep, 0);

@@ -25,7 +25,7 @@ TEST(MemorySpikeFinding, MemoryIsGainedInBytes) {
   const Analysis large = analysed({.largeBytes = 200 * kMiB});
   ASSERT_NE(find(large, FindingId::MemorySpike), nullptr);
   EXPECT_THAT(find(large, FindingId::MemorySpike)->title,
-              testing::StartsWith("one tensor is 62.5 % of the 320.0 MiB peak"));
+              testing::StartsWith("one tensor is 62.5 % of the 320 MiB peak"));
   EXPECT_EQ(find(large, FindingId::MemorySpike)->predictedGainBytes, 200 * kMiB);
 }
 

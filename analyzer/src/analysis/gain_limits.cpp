@@ -18,6 +18,8 @@ std::string_view textOf(GainLimit::Of of) {
       return "low";
     case GainLimit::Of::High:
       return "high";
+    case GainLimit::Of::Gain:
+      return "gain";
   }
   return "";
 }
@@ -27,6 +29,7 @@ std::int64_t GainLimits::atLeast(GainLimit limit, std::int64_t ns, std::int64_t 
 }
 
 std::int64_t GainLimits::atMost(GainLimit limit, std::int64_t ns, std::int64_t mostNs) {
+  limit.isMost = true;
   return add(limit, ns, mostNs, std::min(ns, mostNs));
 }
 

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/prediction.h"
+
+#include <cmath>
+
+namespace lacuna::analyzer {
+
+double PredictionDoubt::sigma() const {
+  return std::sqrt(knownError * knownError + miss * miss + noise * noise + others * others);
+}
+
+}  // namespace lacuna::analyzer

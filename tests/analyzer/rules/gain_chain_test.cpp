@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/gain_chain.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/rules/rule_runs.h"
+#include "support/planted_runs.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr GainLimit kNamed{.name = "named", .reason = "a test", .of = GainLimit::Of::Gain};
+
+std::int64_t applied(const GainSum::Term& term, std::int64_t before) {
+  switch (term.op) {
+    case GainSum::Op::Start:
+      return term.value;
+    case GainSum::Op::Minus:
+      return before - term.value;
+    case GainSum::Op::Times:
+      return before * term.value;
+    case GainSum::Op::Over:
+      return before / term.value;
+    case GainSum::Op::From:
+      return term.value - before;
+  }
+  return 0;
+}
+
+/// Adds the parts up again, as a reader would.
+void expectAddsUp(const GainSum& sum, std::int64_t result) {
+  std::int64_t now = 0;
+  for (const GainSum::Term& term : sum.terms()) {
+    now = applied(term, now);
+    EXPECT_EQ(term.after, now) << term.name;
+  }
+  for (const GainLimit& limit : sum.limits()) {
+    EXPECT_EQ(limit.beforeNs, now) << limit.name;
+    now = limit.isMost ? std::min(now, limit.limitNs) : std::max(now, limit.limitNs);
+    EXPECT_EQ(limit.afterNs, now) << limit.name;
+  }
+  EXPECT_EQ(now, result);
+}
+
+void expectExplained(const Finding& finding) {
+  const GainChain& chain = finding.gainChain;
+  if (finding.gainBasis == GainBasis::None) return EXPECT_TRUE(chain.gain.terms().empty());
+  EXPECT_FALSE(chain.gain.terms().empty());
+  if (finding.gainBasis == GainBasis::Bytes)
+    return expectAddsUp(chain.gain, static_cast<std::int64_t>(finding.predictedGainBytes));
+  expectAddsUp(chain.gain, finding.predictedGainNsPerStep);
+  expectAddsUp(chain.low, finding.gainLowNsPerStep);
+  expectAddsUp(chain.high, finding.gainHighNsPerStep);
+  const bool isReplayed = finding.gainBasis == GainBasis::Replay || finding.gainBasis == GainBasis::UpperBound;
+  ASSERT_EQ(chain.prediction.has_value(), isReplayed);
+  EXPECT_EQ(chain.change.empty(), !isReplayed);
+}
+
+TEST(GainSum, KeepsEveryValueOnTheWay) {
+  const GainSum sum = GainSum("result", 80).over("times", 4).from("replayed", 50);
+  ASSERT_EQ(sum.terms().size(), 3U);
+  EXPECT_EQ(sum.terms()[1].after, 20);
+  EXPECT_EQ(sum.value(), 30);
+  EXPECT_EQ(sum.decisive(), nullptr);
+  EXPECT_EQ(GainSum("growth", 7).times("steps", 6).minus("kept", 2).value(), 40);
+  EXPECT_EQ(GainSum().value(), 0);
+}
+
+TEST(GainSum, TheLastLimitThatMovesItDecides) {
+  GainSum sum = GainSum("a", 10).minus("b", 30).atLeast(kNamed, 0).atMost(kNamed, 5);
+  ASSERT_NE(sum.decisive(), nullptr);
+  EXPECT_FALSE(sum.decisive()->isMost);
+  EXPECT_EQ(sum.value(), 0);
+  expectAddsUp(sum, 0);
+}
+
+TEST(GainSum, StopsWhereNumbersEnd) {
+  EXPECT_GT(GainSum("a", INT64_MAX / 2).times("n", INT64_MAX).value(), INT64_MAX / 4);
+  EXPECT_LT(GainSum("a", INT64_MIN / 2).minus("b", INT64_MAX).value(), INT64_MIN / 4);
+  EXPECT_EQ(GainSum("a", 5).over("none", 0).value(), 5);
+}
+
+TEST(GainChain, PlantedRunsAddUpToTheirGains) {
+  std::set<GainBasis> seen;
+  for (const test::PlantedRun& run : test::plantedRuns()) {
+    for (const Finding& finding : analysed(run.plan).findings) {
+      SCOPED_TRACE(finding.title);
+      seen.insert(finding.gainBasis);
+      expectExplained(finding);
+    }
+  }
+  for (const GainBasis basis : {GainBasis::Replay, GainBasis::UpperBound, GainBasis::Trace, GainBasis::Bytes})
+    EXPECT_TRUE(seen.contains(basis)) << gainBasisName(basis);
+}
+
+TEST(GainChain, RunsByChanceAddUpToTheirGains) {
+  std::size_t findings = 0;
+  for (std::uint32_t seed = 0; seed < 24; ++seed) {
+    for (const Finding& finding : analysed(test::anyPlan(seed)).findings) {
+      SCOPED_TRACE(finding.title);
+      ++findings;
+      expectExplained(finding);
+    }
+  }
+  EXPECT_GT(findings, 24U);
+}
+
+TEST(GainChain, AReplayedGainStartsAtThePrediction) {
+  const Analysis analysis = analysed(kHostBound);
+  const Finding* finding = find(analysis, FindingId::LaunchBound);
+  ASSERT_NE(finding, nullptr);
+  const GainChain& chain = finding->gainChain;
+  ASSERT_TRUE(chain.prediction);
+  ASSERT_EQ(chain.gain.terms().size(), 2U);
+  EXPECT_EQ(chain.gain.terms()[0].value, chain.prediction->baseNsPerStep);
+  EXPECT_EQ(chain.gain.terms()[1].value, chain.prediction->predictedNsPerStep);
+  EXPECT_EQ(chain.change, finding->knob);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
