@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "lacuna/analyzer/finding_list.h"
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/amounts.h"

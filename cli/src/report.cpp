@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "explain.h"
 #include "lacuna/analyzer/finding_list.h"
+#include "lacuna/analyzer/table.h"
 #include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"
@@ -40,6 +41,8 @@ struct ReportOptions {
   int width = 0;
   bool json = false;
   bool listFindings = false;
+  bool listSections = false;
+  std::string csv;  ///< the table to print
   int explain = 0;  ///< the number of a finding; 0: none
 };
 
@@ -70,6 +73,19 @@ prof::Status checkSections(const std::vector<std::string>& wanted) {
         fmt::format("--section {}: there is no such section; there are: {}", name, fmt::join(known, ", "))};
   }
   return {};
+}
+
+prof::Status checkTable(std::string_view wanted) {
+  std::vector<std::string_view> known;
+  for (const analyzer::Table& table : analyzer::reportTables(analyzer::Analysis{})) known.push_back(table.key);
+  if (std::ranges::find(known, wanted) != known.end()) return {};
+  return prof::Error{fmt::format("--csv {}: there is no such table; there are: {}", wanted, fmt::join(known, ", "))};
+}
+
+void printCsv(const analyzer::Analysis& analysis, std::string_view wanted) {
+  for (const analyzer::Table& table : analyzer::reportTables(analysis)) {
+    if (table.key == wanted) fmt::print("{}", analyzer::tableCsv(table));
+  }
 }
 
 /// What is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning, as
@@ -120,12 +136,20 @@ int run(const ReportOptions& options) {
     fmt::print("{}", options.json ? analyzer::findingListJson() : analyzer::findingListText());
     return kOk;
   }
-  if (options.file.empty()) return printMisuse("name a trace: lacuna report FILE, or --list-findings");
+  if (options.listSections) {
+    fmt::print("{}", options.json ? analyzer::sectionListJson() : analyzer::sectionListText());
+    return kOk;
+  }
+  if (options.file.empty())
+    return printMisuse("name a trace: lacuna report FILE, or use --list-findings or --list-sections");
   analyzer::AnalysisOptions wanted;
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
   if (const std::string misuse = forcesNothing(options.html, "--html"); !misuse.empty()) return printMisuse(misuse);
   if (auto status = checkSections(options.sections); !status) return printMisuse(status.error().message);
+  if (!options.csv.empty()) {
+    if (auto status = checkTable(options.csv); !status) return printMisuse(status.error().message);
+  }
   const auto causes = parseCauses(options.causes);
   if (!causes) return printMisuse(causes.error().message);
   if (!options.steps.empty()) {
@@ -150,6 +174,11 @@ int run(const ReportOptions& options) {
   if (page) {
     const auto written = page->writeText(analyzer::renderHtml(*analysis));
     if (!written) return printError(written.error().message);
+  }
+  if (!options.csv.empty()) {
+    printWarnings(**store);
+    printCsv(*analysis, options.csv);
+    return kOk;
   }
   // The summary names them too.
   const bool withSummary =
@@ -194,21 +223,38 @@ void addReport(CLI::App& app, int& exitCode) {
   command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
       .between(40, 200);
   addCalibration(command, options->calibration);
-  command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
-      .excludes(section)
-      .excludes(cause);
+  const Option json = command.flag("--json", options->json, "print everything as JSON (docs/report-json.md)")
+                          .excludes(section)
+                          .excludes(cause);
   const Option list =
       command
           .flag("--list-findings", options->listFindings, "print every finding that a report can have; needs no trace")
           .excludes(section)
           .excludes(cause);
+  const Option sectionList = command
+                                 .flag("--list-sections", options->listSections,
+                                       "print every section with its tables and their columns; needs no trace")
+                                 .excludes(section)
+                                 .excludes(cause)
+                                 .excludes(list);
+  const Option csv =
+      command
+          .option("--csv", options->csv, "only this table, as CSV: kernels, operators, … (--list-sections names all)")
+          .typeName("TABLE")
+          .notEmpty()
+          .excludes(section)
+          .excludes(cause)
+          .excludes(json)
+          .excludes(html);
   command.option("--explain", options->explain, "only how the gain of this finding was computed, by its number")
       .typeName("N")
       .between(1, kMostFindings)
       .excludes(section)
       .excludes(cause)
       .excludes(html)
-      .excludes(list);
+      .excludes(list)
+      .excludes(sectionList)
+      .excludes(csv);
   command.example("lacuna report run.lcn --section findings,memory");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/finding_list.h"
-#include "lacuna/prof/amounts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

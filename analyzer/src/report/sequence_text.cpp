@@ -8,7 +8,6 @@
 
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
-#include "report/text_details.h"
 #include "rules/words.h"
 
 namespace lacuna::analyzer {
@@ -18,28 +17,6 @@ std::string shortKernel(std::string_view kernel) {
   std::string name = plainName(kernel);
   const std::size_t space = name.rfind("::");
   return space == std::string::npos || space + 2 == name.size() ? name : name.substr(space + 2);
-}
-
-SequenceRow sumOf(const std::vector<SequenceRow>& rows) {
-  SequenceRow sum;
-  for (const SequenceRow& row : rows) {
-    sum.count += row.count;
-    sum.runs += row.launches();
-    prof::addTo(sum.deviceNs, row.deviceNs);
-    prof::addTo(sum.gapNs, row.gapNs);
-  }
-  return sum;
-}
-
-void addRows(const Analysis& analysis, const std::vector<SequenceRow>& rows, int width, int most, Lines& out) {
-  const int nameWidth = std::max(4, width - 44);
-  for (std::size_t i = 0; i < rows.size() && static_cast<int>(i) < most; ++i) {
-    const SequenceRow& row = rows[i];
-    out.push_back(fmt::format(
-        " {} {:>9.1f} {:>11} {:>11} {:>8}", padded(sequenceText(*analysis.store, row), nameWidth),
-        sequenceCountPerStep(analysis, row.count), prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
-        prof::timeText(sequenceNsPerStep(analysis, row.gapNs)), prof::shareText(sequenceShare(analysis, row))));
-  }
 }
 
 }  // namespace
@@ -71,28 +48,6 @@ double sequenceCountPerStep(const Analysis& analysis, std::uint64_t count) {
 
 std::int64_t sequenceNsPerStep(const Analysis& analysis, std::int64_t ns) {
   return ns / (analysis.stepCount() * std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.devices.size())));
-}
-
-Lines sequenceLines(const Analysis& analysis, int width, int rows) {
-  const SequenceStats& stats = analysis.sequences;
-  Lines out;
-  if (stats.repeated.empty() && stats.pointwise.empty()) return out;
-  out.push_back(fmt::format(" {} {:>9} {:>11} {:>11} {:>8}", padded("kernels in order", std::max(4, width - 44)),
-                            analysis.steps.all.empty() ? "in all" : "a step", "computing", "gaps", "share"));
-  addRows(analysis, stats.repeated, width, rows, out);
-  if (stats.repeated.empty())
-    out.emplace_back(analysis.steps.all.empty() ? " none repeat" : " none repeat within a step");
-  if (stats.pointwise.empty()) return out;
-  const SequenceRow sum = sumOf(stats.pointwise);
-  const bool steps = !analysis.steps.all.empty();
-  out.push_back(fmt::format(
-      " pointwise kernels one behind the other, which one kernel could do: {:.1f} {}, {:.1f} launches, {} of the time, "
-      "{} of that between them",
-      sequenceCountPerStep(analysis, sum.count), steps ? "times a step" : "times in all",
-      sequenceCountPerStep(analysis, sum.runs), prof::shareText(sequenceShare(analysis, sum)),
-      prof::shareText(sum.totalNs() <= 0 ? 0 : static_cast<double>(sum.gapNs) / static_cast<double>(sum.totalNs()))));
-  addRows(analysis, stats.pointwise, width, rows, out);
-  return out;
 }
 
 }  // namespace lacuna::analyzer

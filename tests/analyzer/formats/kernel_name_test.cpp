@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "report/text_details.h"
+#include "report/text_cells.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "analyses/disturbance/recording_bands.h"
 #include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store_builder.h"
 
 namespace lacuna::analyzer {

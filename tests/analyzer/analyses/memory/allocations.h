@@ -10,41 +10,44 @@
 #include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/store_builder.h"
 
-namespace lacuna::analyzer::test {
+namespace lacuna::test {
 
-using namespace prof;
-
-constexpr std::uint64_t kMiB = 1 << 20;
+inline constexpr std::uint64_t kMiB = 1 << 20;
 
 /// Rows of the allocation table, one a nanosecond.
 class Allocations {
  public:
-  void add(MemoryAction action, std::uint64_t address, std::uint64_t bytes, MemoryRole role = MemoryRole::Other) {
-    builder_.append(Allocation{
-        .timeNs = ++now_, .device = DeviceId(1), .action = action, .role = role, .address = address, .bytes = bytes});
+  void add(prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes,
+           prof::MemoryRole role = prof::MemoryRole::Other) {
+    builder_.append(prof::Allocation{.timeNs = ++now_,
+                                     .device = prof::DeviceId(1),
+                                     .action = action,
+                                     .role = role,
+                                     .address = address,
+                                     .bytes = bytes});
   }
   /// The same at a moment of its own, made by "matmul".
-  void addAt(TimeNs at, MemoryAction action, std::uint64_t address, std::uint64_t bytes,
-             MemoryRole role = MemoryRole::Other) {
+  void addAt(prof::TimeNs at, prof::MemoryAction action, std::uint64_t address, std::uint64_t bytes,
+             prof::MemoryRole role = prof::MemoryRole::Other) {
     now_ = at - 1;
-    builder_.append(Allocation{.timeNs = ++now_,
-                               .device = DeviceId(1),
-                               .action = action,
-                               .role = role,
-                               .address = address,
-                               .bytes = bytes,
-                               .op = builder_.intern("matmul")});
+    builder_.append(prof::Allocation{.timeNs = ++now_,
+                                     .device = prof::DeviceId(1),
+                                     .action = action,
+                                     .role = role,
+                                     .address = address,
+                                     .bytes = bytes,
+                                     .op = builder_.intern("matmul")});
   }
-  std::shared_ptr<const Store> built() { return builder_.build(); }
-  std::vector<DeviceMemory> analysed() { return std::move(*deviceMemory(*builder_.build(), {})); }
+  std::shared_ptr<const analyzer::Store> built() { return builder_.build(); }
+  std::vector<analyzer::DeviceMemory> analysed() { return std::move(*analyzer::deviceMemory(*builder_.build(), {})); }
 
  private:
-  StoreBuilder builder_;
-  TimeNs now_ = 0;
+  analyzer::StoreBuilder builder_;
+  prof::TimeNs now_ = 0;
 };
 
-Steps evenSteps(int count) {
-  Steps steps;
+inline analyzer::Steps evenSteps(int count) {
+  analyzer::Steps steps;
   for (int i = 0; i < count; ++i)
     steps.all.push_back({.index = static_cast<std::uint64_t>(i),
                          .name = "step",
@@ -55,4 +58,4 @@ Steps evenSteps(int count) {
   return steps;
 }
 
-}  // namespace lacuna::analyzer::test
+}  // namespace lacuna::test

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyses/work/launch_index.h"
+#include "analyzer/analyses/named_store.h"
 #include "lacuna/analyzer/projection.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "support/timeline_maker.h"
@@ -14,16 +15,9 @@
 namespace lacuna::analyzer {
 namespace {
 
+using test::kHundred;
+using test::named;
 using test::TimelineMaker;
-
-constexpr prof::TimeWindow kHundred{0, 100};
-
-/// Names 1, 2, … of a timeline.
-std::shared_ptr<const Store> named(std::initializer_list<const char*> names) {
-  StoreBuilder builder;
-  for (const char* name : names) (void)builder.intern(name);
-  return builder.build();
-}
 
 TEST(Projection, IsFromTheFirstStartToTheLastEndOfWhatARangeLaunched) {
   TimelineMaker m;

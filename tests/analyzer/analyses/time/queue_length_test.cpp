@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "analyses/work/launch_index.h"
+#include "analyzer/analyses/named_store.h"
 #include "lacuna/analyzer/queue_length.h"
 #include "support/timeline_maker.h"
 
 namespace lacuna::analyzer {
 namespace {
 
+using test::kHundred;
 using test::TimelineMaker;
-
-constexpr prof::TimeWindow kHundred{0, 100};
 
 std::vector<QueueLength> lengthsOf(const Timeline& timeline, prof::TimeWindow window = kHundred) {
   std::vector<QueueLength> lengths;

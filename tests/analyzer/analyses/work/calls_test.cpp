@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyses/work/launch_index.h"
+#include "analyzer/analyses/named_store.h"
 #include "lacuna/analyzer/calls.h"
 #include "lacuna/analyzer/store_builder.h"
 #include "support/timeline_maker.h"
@@ -16,6 +17,8 @@ namespace lacuna::analyzer {
 namespace {
 
 using namespace prof;
+using test::kHundred;
+using test::named;
 using test::TimelineMaker;
 
 TEST(Calls, OfSeveralChunksAreSortedByWhatTheyCost) {
@@ -24,15 +27,6 @@ TEST(Calls, OfSeveralChunksAreSortedByWhatTheyCost) {
   sortCalls(calls);
   EXPECT_EQ(calls[0].totalNs, 20);
   EXPECT_EQ(calls[2].totalNs, 0);
-}
-
-constexpr prof::TimeWindow kHundred{0, 100};
-
-/// Names 1, 2, … of a timeline.
-std::shared_ptr<const Store> named(std::initializer_list<const char*> names) {
-  StoreBuilder builder;
-  for (const char* name : names) (void)builder.intern(name);
-  return builder.build();
 }
 
 TEST(Calls, OfCallsInEachOtherTheOneThatWaitsHasTheCopy) {

@@ -7,6 +7,7 @@
 
 #include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/nvtx_mapper.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// A report's tables as data. A column is declared once: JSON, CSV, the HTML page, the GUI and the table of columns in
+/// the documentation follow from the declaration.
+namespace lacuna::analyzer {
+
+/// How people read the values of a column.
+enum class ColumnKind : std::uint8_t {
+  Text,
+  Name,   ///< of a kernel, an operator, a range: may be long
+  Count,  ///< a whole number
+  Time,   ///< nanoseconds
+  Bytes,
+  Rate,    ///< bytes a second
+  Share,   ///< 0 … 1; below 0: not known
+  Number,  ///< with a decimal
+  Band,    ///< nanoseconds that recording may have added to the column that `figure` names
+  Flag,
+};
+std::string_view columnKindName(ColumnKind kind);
+
+struct ColumnInfo {
+  std::string_view key;      ///< in JSON and CSV: "total_ns"
+  std::string_view heading;  ///< in tables for people; empty where those leave the column out
+  ColumnKind kind = ColumnKind::Text;
+  std::string_view meaning;      ///< for the documentation
+  std::string_view figure = {};  ///< of a Band: the key of the column that it belongs to
+};
+
+using Cell = std::variant<std::string, std::int64_t, std::uint64_t, double, bool>;
+
+struct Table {
+  std::string_view key;    ///< in JSON and for `--csv`: "kernels"
+  std::string_view about;  ///< which rows, in which order
+  std::vector<ColumnInfo> columns;
+  std::vector<std::vector<Cell>> rows;
+
+  [[nodiscard]] std::size_t columnOf(std::string_view key) const;
+  /// A cell as people read it: "1.24 ms", "12.3 %", "±0.3 %"; empty where the value is not known.
+  [[nodiscard]] std::string text(std::size_t row, std::size_t column) const;
+};
+
+/// A column with the way to its value.
+template <class Row>
+struct Column {
+  ColumnInfo info;
+  Cell (*of)(const Row&) = nullptr;
+};
+
+template <class T>
+Cell cellOf(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<double>(value);
+  } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+    return static_cast<std::int64_t>(value);
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<std::uint64_t>(value);
+  } else {
+    return std::string(value);
+  }
+}
+
+/// The way to a member, or to what a member function answers.
+template <auto Member>
+inline constexpr auto kValueOf = [](const auto& row) -> Cell {
+  if constexpr (std::is_member_function_pointer_v<decltype(Member)>) {
+    return cellOf((row.*Member)());
+  } else {
+    return cellOf(row.*Member);
+  }
+};
+
+template <class Row, std::size_t N, class Rows>
+Table tableOf(std::string_view key, std::string_view about, const Column<Row> (&columns)[N], const Rows& rows) {
+  Table table{.key = key, .about = about, .columns = {}, .rows = {}};
+  for (const Column<Row>& column : columns) table.columns.push_back(column.info);
+  for (const Row& row : rows) {
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    cells.reserve(N);
+    for (const Column<Row>& column : columns) cells.push_back(column.of(row));
+  }
+  return table;
+}
+
+struct Analysis;
+
+/// A part of the report: `lacuna report --section NAME`.
+struct SectionInfo {
+  std::string_view name;
+  std::string_view about;
+  std::vector<std::string_view> jsonKeys;  ///< what it adds to the JSON report
+};
+std::vector<SectionInfo> reportSectionList();
+/// All tables of all sections. Of an empty analysis: their columns.
+std::vector<Table> reportTables(const Analysis& analysis);
+/// With a line of the columns' keys.
+std::string tableCsv(const Table& table);
+/// What `lacuna report --list-sections` prints, and the tables of docs/report-tables.md.
+std::string sectionListText();
+std::string sectionListJson();
+std::string sectionListMarkdown();
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lacuna/analyzer/analysis.h"
+
+/// Words that several sections of a report use.
+namespace lacuna::analyzer {
+
+/// 0 of nothing.
+double ratio(double part, double whole);
+/// "a step", or "in all" without steps, where figures are of the whole run.
+std::string_view perStep(const Analysis& analysis);
+/// " (±0.3 %)", or nothing.
+std::string inBrackets(std::string_view band);
+std::string bandInBrackets(std::int64_t bandNs, std::int64_t ns);
+/// How long a tensor that is alive at the peak has been there ("3 steps", "1.20 ms"), how long it stays ("to the end"
+/// of the trace), and what it is called.
+std::string ageText(const MemoryStats& memory, std::size_t at);
+std::string stayText(const MemoryStats& memory, std::size_t at);
+std::string liveName(const LiveTensor& tensor);
+
+}  // namespace lacuna::analyzer

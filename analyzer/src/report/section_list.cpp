@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <vector>
+
+#include "lacuna/analyzer/table.h"
+#include "report/json_writer.h"
+#include "report/section.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+std::vector<Table> tablesOf(const Section& section, const Analysis& analysis) {
+  return section.tables == nullptr ? std::vector<Table>{} : section.tables(analysis);
+}
+
+/// Without an analysis: the columns alone.
+std::vector<Table> columnsOf(const Section& section) {
+  return tablesOf(section, Analysis{});
+}
+
+std::vector<std::string_view> jsonKeysOf(const Section& section) {
+  if (!section.jsonKeys.empty()) return {section.jsonKeys.begin(), section.jsonKeys.end()};
+  std::vector<std::string_view> keys;
+  for (const Table& table : columnsOf(section)) keys.push_back(table.key);
+  return keys;
+}
+
+}  // namespace
+
+std::vector<SectionInfo> reportSectionList() {
+  std::vector<SectionInfo> out;
+  for (const Section* section : allSections()) out.push_back({section->name, section->about, jsonKeysOf(*section)});
+  return out;
+}
+
+std::vector<Table> reportTables(const Analysis& analysis) {
+  std::vector<Table> out;
+  for (const Section* section : allSections()) {
+    for (Table& table : tablesOf(*section, analysis)) out.push_back(std::move(table));
+  }
+  return out;
+}
+
+std::string sectionListText() {
+  std::string out;
+  for (const Section* section : allSections()) {
+    out += fmt::format("{:<14} {}\n", section->name, section->about);
+    for (const Table& table : columnsOf(*section)) {
+      std::vector<std::string_view> keys;
+      for (const ColumnInfo& column : table.columns) keys.push_back(column.key);
+      out += fmt::format("{:<14}   --csv {}: {}\n", "", table.key, fmt::join(keys, ", "));
+    }
+  }
+  return out;
+}
+
+std::string sectionListJson() {
+  JsonWriter json;
+  json.beginObject().field("schema", "lacuna.sections/1").key("sections").beginArray();
+  for (const Section* section : allSections()) {
+    json.beginObject().field("name", section->name).field("about", section->about).key("json").beginArray();
+    for (const std::string_view key : jsonKeysOf(*section)) json.value(key);
+    json.endArray().key("tables").beginArray();
+    for (const Table& table : columnsOf(*section)) {
+      json.beginObject().field("name", table.key).field("about", table.about).key("columns").beginArray();
+      for (const ColumnInfo& column : table.columns) {
+        json.beginObject()
+            .field("name", column.key)
+            .field("unit", columnKindName(column.kind))
+            .field("meaning", column.meaning)
+            .endObject();
+      }
+      json.endArray().endObject();
+    }
+    json.endArray().endObject();
+  }
+  return json.endArray().endObject().take();
+}
+
+std::string sectionListMarkdown() {
+  std::string out = "| section | what it shows | in the JSON report |\n|---|---|---|\n";
+  for (const Section* section : allSections()) {
+    std::vector<std::string> keys;
+    for (const std::string_view key : jsonKeysOf(*section)) keys.push_back(fmt::format("`{}`", key));
+    out += fmt::format("| `{}` | {} | {} |\n", section->name, section->about, fmt::join(keys, ", "));
+  }
+  for (const Section* section : allSections()) {
+    for (const Table& table : columnsOf(*section)) {
+      out += fmt::format("\n### {}\n\n{} (section `{}`).\n\n| column | unit | meaning |\n|---|---|---|\n", table.key,
+                         table.about, section->name);
+      for (const ColumnInfo& column : table.columns)
+        out += fmt::format("| `{}` | {} | {} |\n", column.key, columnKindName(column.kind), column.meaning);
+    }
+  }
+  return out;
+}
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "formats/kernel_name.h"
+#include "lacuna/prof/amounts.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_causes {
+namespace {
+
+const Column<CauseDetail> kColumns[]{
+    {{"cause", "", ColumnKind::Text, "as in the ledger: `host_work`"},
+     [](const CauseDetail& row) -> Cell { return std::string(causeKey(row.cause)); }},
+    {{"name", "name", ColumnKind::Name, "the operator, call or range behind it; empty where there is none"},
+     [](const CauseDetail& row) -> Cell { return row.name; }},
+    {{"label", "cause", ColumnKind::Text, "the cause in words"},
+     [](const CauseDetail& row) -> Cell { return std::string(causeLabel(row.cause)); }},
+    {{"count", "times", ColumnKind::Count, "how often"}, kValueOf<&CauseDetail::count>},
+    {{"ns", "in all", ColumnKind::Time, "how long, over all devices"}, kValueOf<&CauseDetail::ns>},
+};
+
+std::vector<Table> tables(const Analysis& analysis) {
+  return {tableOf("causes", "idle time by cause and by the operator, call or range behind it; costliest first",
+                  kColumns, analysis.details)};
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  page.title("What the idle time was spent on");
+  if (analysis.details.empty()) page.line(" no idle time");
+  for (std::size_t i = 0; i < analysis.details.size() && static_cast<int>(i) < rows; ++i) {
+    const CauseDetail& detail = analysis.details[i];
+    page.line(fmt::format(" {:>11} {:>7}×  {} {}", prof::timeText(detail.ns), detail.count,
+                          padded(causeLabel(detail.cause), 26),
+                          shortened(withoutScopes(detail.name), page.width() - 51)));
+  }
+}
+
+}  // namespace
+}  // namespace of_causes
+
+constinit const Section causes{
+    .name = "causes",
+    .title = "What the idle time was spent on",
+    .about = "idle time by its cause and the operator, call or range behind it",
+    .tables = of_causes::tables,
+    .text = of_causes::text,
+};
+
+}  // namespace lacuna::analyzer::sections

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lacuna/prof/amounts.h"
+#include "report/phrases.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+#include "rules/words.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_communication {
+namespace {
+
+const Column<CollectiveRow> kCollectives[]{
+    {{"name", "collective", ColumnKind::Name, "the kernel"}, kValueOf<&CollectiveRow::name>},
+    {{"communicator", "communicator", ColumnKind::Text, "empty where the trace does not tell"},
+     kValueOf<&CollectiveRow::communicator>},
+    {{"kind", "", ColumnKind::Text, "`all_reduce`, …; empty: not known"}, kValueOf<&CollectiveRow::kind>},
+    {{"ranks", "", ColumnKind::Count, "of the communicator; 0: not known"}, kValueOf<&CollectiveRow::ranks>},
+    {{"count", "count", ColumnKind::Count, "kernels"}, kValueOf<&CollectiveRow::count>},
+    {{"calls", "", ColumnKind::Count, "of the program, that the kernels carried out; 0: not known"},
+     kValueOf<&CollectiveRow::calls>},
+    {{"total_ns", "total", ColumnKind::Time, "all of them together"}, kValueOf<&CollectiveRow::totalNs>},
+    {{"exposed_ns", "exposed", ColumnKind::Time, "of it, while the device computed nothing"},
+     kValueOf<&CollectiveRow::exposedNs>},
+    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns` and to `exposed_ns`",
+      "total_ns"},
+     kValueOf<&CollectiveRow::recordingNs>},
+    {{"bytes", "", ColumnKind::Bytes, "that the ranks put in"}, kValueOf<&CollectiveRow::bytes>},
+    {{"bytes_ns", "", ColumnKind::Time, "of the kernels whose `bytes` are known"}, kValueOf<&CollectiveRow::bytesNs>},
+    {{"algorithm_bytes", "", ColumnKind::Bytes, "of the whole buffers"}, kValueOf<&CollectiveRow::algorithmBytes>},
+    {{"algorithm_ns", "", ColumnKind::Time, "of the kernels whose `algorithm_bytes` are known"},
+     kValueOf<&CollectiveRow::algorithmNs>},
+    {{"bus_bytes", "", ColumnKind::Number, "that had to cross the ranks' links"}, kValueOf<&CollectiveRow::busBytes>},
+    {{"bus_ns", "", ColumnKind::Time, "of the kernels whose `bus_bytes` are known"}, kValueOf<&CollectiveRow::busNs>},
+};
+
+const Column<RankRow> kRanks[]{
+    {{"rank", "rank", ColumnKind::Count, ""}, kValueOf<&RankRow::rank>},
+    {{"device", "device", ColumnKind::Text, "as in `devices[]`"}, kValueOf<&RankRow::device>},
+    {{"collectives", "", ColumnKind::Count, "calls that could be matched"}, kValueOf<&RankRow::collectives>},
+    {{"wait_ns", "waits", ColumnKind::Time, "in collectives, for ranks that entered later"},
+     kValueOf<&RankRow::waitNs>},
+    {{"wait_recording_ns", "±", ColumnKind::Band, "what recording may have added to `wait_ns`", "wait_ns"},
+     kValueOf<&RankRow::waitRecordingNs>},
+    {{"transfer_ns", "transfers", ColumnKind::Time, "in collectives, behind the last entry"},
+     kValueOf<&RankRow::transferNs>},
+    {{"transfer_recording_ns", "±", ColumnKind::Band, "what recording may have added to `transfer_ns`", "transfer_ns"},
+     kValueOf<&RankRow::transferRecordingNs>},
+    {{"last", "last", ColumnKind::Count, "how often it entered last"}, kValueOf<&RankRow::last>},
+    {{"behind_ns", "behind", ColumnKind::Time, "how long the middle rank then waited for it"},
+     kValueOf<&RankRow::heldUpNs>},
+    {{"behind_recording_ns", "±", ColumnKind::Band, "what recording may have added to `behind_ns`", "behind_ns"},
+     kValueOf<&RankRow::heldUpRecordingNs>},
+    {{"compute_ns", "computes", ColumnKind::Time, "of its device"}, kValueOf<&RankRow::computeNs>},
+    {{"compute_recording_ns", "±", ColumnKind::Band, "what recording may have added to `compute_ns`", "compute_ns"},
+     kValueOf<&RankRow::computeRecordingNs>},
+};
+
+std::vector<Table> tables(const Analysis& analysis) {
+  return {tableOf("collectives", "collectives by kernel and communicator, most exposed first", kCollectives,
+                  analysis.communication.collectives),
+          tableOf("ranks", "each rank's part in the collectives", kRanks, analysis.ranks.rows)};
+}
+
+Lines notes(const Analysis& analysis) {
+  const CommunicationStats& comm = analysis.communication;
+  if (comm.totalNs == 0) return {};
+  return {fmt::format(" {} in all{}, {} of it exposed", prof::timeText(comm.totalNs),
+                      bandInBrackets(comm.recordingNs, comm.totalNs),
+                      prof::shareText(ratio(double(comm.exposedNs), double(comm.totalNs))))};
+}
+
+void addRanks(const Analysis& analysis, Lines& out) {
+  const RankStats& ranks = analysis.ranks;
+  if (ranks.rows.empty()) return;
+  out.push_back(fmt::format(
+      " {} of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute differs by {}",
+      prof::countText(ranks.matched, "collective"), ranks.rows.size(),
+      ranks.unmatched > 0 ? fmt::format(" ({} not)", prof::countText(ranks.unmatched, "call")) : "",
+      prof::shareText(ranks.waitShare()), prof::shareText(ranks.imbalance)));
+  std::size_t deviceWidth = 6;
+  for (const RankRow& row : ranks.rows) deviceWidth = std::max(deviceWidth, row.device.size());
+  const auto add = [&](auto rank, std::string_view device, std::string_view waits, std::string_view transfers,
+                       std::string_view last, std::string_view behind, std::string_view computes) {
+    out.push_back(fmt::format(" {:>4} {} {:>9} {:>9} {:>6} {:>9} {:>9}", rank,
+                              padded(device, static_cast<int>(deviceWidth)), waits, transfers, last, behind, computes));
+  };
+  add("rank", "device", "waits", "transfers", "last", "behind", "computes");
+  for (const RankRow& row : ranks.rows) {
+    add(row.rank, row.device, prof::timeText(row.waitNs), prof::timeText(row.transferNs), fmt::format("{}×", row.last),
+        prof::timeText(row.heldUpNs), prof::timeText(row.computeNs));
+    if (row.waitRecordingNs + row.transferRecordingNs + row.heldUpRecordingNs + row.computeRecordingNs == 0) continue;
+    // Below the figures, as a line has no room for both.
+    add("", "", humanBand(row.waitRecordingNs, row.waitNs), humanBand(row.transferRecordingNs, row.transferNs), "",
+        humanBand(row.heldUpRecordingNs, row.heldUpNs), humanBand(row.computeRecordingNs, row.computeNs));
+  }
+}
+
+/// What does not fit loses what all of NCCL's kernels are called first.
+std::string collectiveName(const CollectiveRow& row, int width) {
+  const std::string where = row.communicator.empty() ? "" : row.communicator + ": ";
+  const std::string kernel = plainName(row.name);
+  if (columns(where + kernel) <= width) return where + kernel;
+  return where + std::string(withoutLibrary(kernel));
+}
+
+/// "456 GiB/s", or nothing where nothing is known to have been moved.
+std::string rateOf(double bytes, std::int64_t ns) {
+  return bytes > 0 && ns > 0 ? prof::bytesText(bytes * 1e9 / double(ns)) + "/s" : std::string();
+}
+
+/// Without the columns that no row fills.
+void addCollectives(const CommunicationStats& comm, int width, int rows, Lines& out) {
+  const auto& all = comm.collectives;
+  const bool banded = std::ranges::any_of(all, [](const CollectiveRow& row) { return row.recordingNs > 0; });
+  const bool rated = std::ranges::any_of(all, [](const CollectiveRow& row) { return row.bytes > 0; });
+  const int bandWidth = banded ? 9 : 0;
+  const int nameWidth = std::max(10, width - (rated ? 58 : 37) - bandWidth);
+  const auto add = [&](std::string_view name, auto count, std::string_view total, std::string_view band,
+                       std::string_view exposed, std::string_view rate, std::string_view busRate) {
+    out.push_back(fmt::format(" {} {:>6} {:>11}{} {:>11}", padded(name, nameWidth), count, total,
+                              padded(band.empty() ? "" : fmt::format(" {}", band), bandWidth), exposed));
+    if (rated) out.back() += fmt::format(" {:>9} {:>10}", rate, busRate);
+  };
+  add("collective", "count", "total", banded ? "±" : "", "exposed", "rate", "bus rate");
+  for (std::size_t i = 0; i < all.size() && static_cast<int>(i) < rows; ++i) {
+    const CollectiveRow& row = all[i];
+    // Where it is not known how large the whole buffer is, what a rank puts in.
+    const bool isWhole = row.algorithmBytes > 0;
+    const std::string speed =
+        rateOf(double(isWhole ? row.algorithmBytes : row.bytes), isWhole ? row.algorithmNs : row.bytesNs);
+    add(collectiveName(row, nameWidth), row.count, prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs),
+        prof::timeText(row.exposedNs), speed, rateOf(row.busBytes, row.busNs));
+  }
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  Lines lines = notes(analysis);
+  if (!lines.empty()) {
+    addCollectives(analysis.communication, page.width(), rows, lines);
+    addRanks(analysis, lines);
+  }
+  writeLines(page, "Communication", lines);
+}
+
+void json(JsonWriter& json, const Analysis& analysis) {
+  const CommunicationStats& comm = analysis.communication;
+  const std::vector<Table> both = tables(analysis);
+  json.key("communication")
+      .beginObject()
+      .field("total_ns", comm.totalNs)
+      .field("exposed_ns", comm.exposedNs)
+      .field("recording_ns", comm.recordingNs);
+  for (const Table& table : both) writeRows(json.key(table.key), table);
+  json.field("matched", analysis.ranks.matched)
+      .field("unmatched", analysis.ranks.unmatched)
+      .field("imbalance", analysis.ranks.imbalance)
+      .endObject();
+}
+
+constexpr std::string_view kJsonKeys[]{"communication"};
+
+}  // namespace
+}  // namespace of_communication
+
+constinit const Section communication{
+    .name = "communication",
+    .title = "Communication",
+    .about = "collectives, and which rank waits for which",
+    .notes = of_communication::notes,
+    .tables = of_communication::tables,
+    .overviewRows = 3,
+    .text = of_communication::text,
+    .json = of_communication::json,
+    .jsonKeys = of_communication::kJsonKeys,
+};
+
+}  // namespace lacuna::analyzer::sections

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "analysis/devices.h"
+#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/prof/amounts.h"
+#include "report/ledger_json.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_devices {
+namespace {
+
+void text(TextPage& page, const Analysis& analysis, int) {
+  // One device is the ledger above.
+  if (!page.isAskedFor() && analysis.devices.size() < 2) return;
+  page.title("Devices");
+  if (analysis.devices.empty()) page.line(" none did any work");
+  for (const DeviceAccount& device : analysis.devices) {
+    const std::int64_t span = std::max<std::int64_t>(1, device.window.endNs - device.window.startNs);
+    page.line(fmt::format(
+        " {} {}  {} busy of {}, {}{}", padded(device.label, 8), shortened(device.name, page.width() / 3),
+        prof::shareText(static_cast<double>(device.ledger.busyNs()) / static_cast<double>(span)), prof::timeText(span),
+        prof::countText(device.kernels, "kernel"), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
+    page.bar(device.ledger);
+  }
+}
+
+void writeDevice(JsonWriter& json, const DeviceAccount& device) {
+  json.beginObject()
+      .field("id", device.label)
+      .field("kind", deviceKindName(device.kind))
+      .field("index", device.index)
+      .field("uuid", device.uuid)
+      .field("name", device.name)
+      .field("process", device.osPid)
+      .field("rank", device.rank)
+      .field("span_ns", device.window.endNs - device.window.startNs)
+      .field("busy_ns", device.ledger.busyNs())
+      .field("idle_ns", device.ledger.idleNs())
+      .field("kernel_ns", device.kernelNs)
+      .field("memcpy_ns", device.memcpyNs)
+      .field("memset_ns", device.memsetNs)
+      .field("comm_ns", device.commNs)
+      .field("comm_exposed_ns", device.ledger[Cause::ExposedCommunication])
+      .field("kernels", device.kernels)
+      .key("ledger");
+  writeLedger(json, device.ledger, device.bands);
+  json.key("queues").beginArray();
+  for (const QueueAccount& queue : device.queues) {
+    json.beginObject().field("name", queue.name).key("ledger");
+    writeLedger(json, queue.ledger, queue.bands);
+    json.endObject();
+  }
+  json.endArray().endObject();
+}
+
+void json(JsonWriter& json, const Analysis& analysis) {
+  json.key("devices").beginArray();
+  for (const DeviceAccount& device : analysis.devices) writeDevice(json, device);
+  json.endArray();
+}
+
+void html(HtmlPage& page, const Analysis& analysis) {
+  if (analysis.devices.size() < 2) return;
+  page.heading("Devices");
+  for (const DeviceAccount& device : analysis.devices) {
+    page.markup(fmt::format("<div class=\"dim\">{}{}{}{}</div>", device.label, device.name.empty() ? "" : " ",
+                            xmlText(device.name), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
+    page.bar(device.ledger, device.bands);
+  }
+}
+
+constexpr std::string_view kJsonKeys[]{"devices"};
+
+}  // namespace
+}  // namespace of_devices
+
+constinit const Section devices{
+    .name = "devices",
+    .title = "Devices",
+    .about = "each device's own ledger",
+    .overviewRows = INT_MAX,
+    .text = of_devices::text,
+    .json = of_devices::json,
+    .jsonKeys = of_devices::kJsonKeys,
+    .html = of_devices::html,
+    .isDrawn = true,
+};
+
+}  // namespace lacuna::analyzer::sections

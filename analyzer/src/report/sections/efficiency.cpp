@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/amounts.h"
+#include "report/phrases.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_efficiency {
+namespace {
+
+constexpr std::size_t kListed = 100;
+
+const Column<RooflineRow> kColumns[]{
+    {{"name", "operator", ColumnKind::Name, "the operator"}, kValueOf<&RooflineRow::name>},
+    {{"shapes", "shapes", ColumnKind::Name, "of its inputs"}, kValueOf<&RooflineRow::shapes>},
+    {{"count", "", ColumnKind::Count, "calls"}, kValueOf<&RooflineRow::count>},
+    {{"device_ns", "device", ColumnKind::Time, "of its device work"}, kValueOf<&RooflineRow::deviceNs>},
+    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `device_ns`", "device_ns"},
+     kValueOf<&RooflineRow::recordingNs>},
+    {{"flops", "", ColumnKind::Number, "floating-point operations of all calls; 0: not derivable"},
+     [](const RooflineRow& row) -> Cell { return row.demand.flops; }},
+    {{"bytes", "", ColumnKind::Bytes, "that all calls have to move at least"},
+     [](const RooflineRow& row) -> Cell { return row.demand.bytes; }},
+    {{"number", "number", ColumnKind::Text, "the type of the inputs"},
+     [](const RooflineRow& row) -> Cell { return std::string(numberName(row.demand.number)); }},
+    {{"of_roof", "of the roof", ColumnKind::Share,
+      "of what the device could do at this ratio of arithmetic to bytes; -1: not known"},
+     kValueOf<&RooflineRow::ofRoof>},
+    {{"bound", "bound by", ColumnKind::Text, "`memory`, `compute` or `unknown`"},
+     [](const RooflineRow& row) -> Cell {
+       return std::string(row.ofRoof < 0 ? "unknown" : row.memoryBound ? "memory" : "compute");
+     }},
+};
+
+std::vector<Table> tables(const Analysis& analysis) {
+  const std::vector<RooflineRow>& rows = analysis.efficiency.rows;
+  return {tableOf("roofline", "operators whose arithmetic is known, longest on the device first; at most 100", kColumns,
+                  std::span(rows).first(std::min(kListed, rows.size())))};
+}
+
+bool hasRoof(const EfficiencyStats& stats) {
+  return std::ranges::any_of(stats.rows, [](const RooflineRow& row) { return row.ofRoof >= 0; });
+}
+
+std::string numbersLine(const EfficiencyStats& stats) {
+  std::string numbers;
+  for (std::size_t i = 0; i < kNumberCount; ++i) {
+    if (stats.nsByNumber[i] > 0)
+      numbers += fmt::format("{}{} {}", numbers.empty() ? "" : ", ", numberName(static_cast<Number>(i)),
+                             prof::shareText(ratio(double(stats.nsByNumber[i]), double(stats.matrixNs))));
+  }
+  return fmt::format(" matrix kernels: {} of their {} on tensor cores; by number type {}",
+                     prof::shareText(stats.tensorCoreNsOfMatrix()), prof::timeText(stats.matrixNs), numbers);
+}
+
+Lines notes(const Analysis& analysis) {
+  const EfficiencyStats& stats = analysis.efficiency;
+  Lines out;
+  if (stats.rows.empty() && (stats.matrixNs == 0 || stats.occupancy < 0)) return out;
+  const bool onlyHost = std::all_of(analysis.devices.begin(), analysis.devices.end(),
+                                    [](const DeviceAccount& device) { return device.kind == prof::DeviceKind::Cpu; });
+  if (stats.matrixNs > 0 && !onlyHost) out.push_back(numbersLine(stats));
+  if (stats.occupancy >= 0)
+    out.push_back(fmt::format(" occupancy {} over kernel time", prof::shareText(stats.occupancy)));
+  if (stats.mfu >= 0)
+    out.push_back(fmt::format(" MFU at least {} (peaks of {}), from operators whose arithmetic is known",
+                              prof::shareText(stats.mfu), stats.peaks.source));
+  if (stats.rows.empty()) {
+    out.emplace_back(" no operator tells the shapes of its inputs, so no roofline");
+  }
+  if (!stats.rows.empty() && !hasRoof(stats))
+    out.emplace_back(" what this device could do at most is not known, so no row says how near it comes");
+  return out;
+}
+
+void addRoofline(const EfficiencyStats& stats, int width, int rows, Lines& out) {
+  const bool banded =
+      std::any_of(stats.rows.begin(), stats.rows.end(), [](const RooflineRow& row) { return row.recordingNs > 0; });
+  const bool roof = hasRoof(stats);
+  const int bandWidth = banded ? 9 : 0;
+  const int nameWidth = std::max(12, width - 58 - bandWidth);
+  out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded("operator and shapes", nameWidth), "device",
+                            padded(banded ? " ±" : "", bandWidth), "arithmetic", "bytes", roof ? "of the roof" : ""));
+  for (std::size_t i = 0; i < stats.rows.size() && static_cast<int>(i) < rows; ++i) {
+    const RooflineRow& row = stats.rows[i];
+    const std::string near =
+        row.ofRoof < 0 ? "" : fmt::format("{} {}", prof::shareText(row.ofRoof), row.memoryBound ? "memory" : "compute");
+    const std::string band = banded ? " " + humanBand(row.recordingNs, row.deviceNs) : "";
+    out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded(row.name + " " + row.shapes, nameWidth),
+                              prof::timeText(row.deviceNs), padded(band, bandWidth),
+                              row.demand.flops > 0 ? prof::scaledCount(row.flopsPerSecond()) + "FLOP/s" : "",
+                              prof::bytesText(row.bytesPerSecond()) + "/s", near));
+  }
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  Lines lines = notes(analysis);
+  for (std::string& line : lines) line = shortened(line, 2 * page.width());
+  if (!analysis.efficiency.rows.empty()) addRoofline(analysis.efficiency, page.width(), rows, lines);
+  writeLines(page, "Efficiency", lines);
+}
+
+void json(JsonWriter& json, const Analysis& analysis) {
+  const EfficiencyStats& stats = analysis.efficiency;
+  json.key("efficiency")
+      .beginObject()
+      .field("flops", stats.flops)
+      .field("mfu", stats.mfu)
+      .field("occupancy", stats.occupancy)
+      .field("matrix_ns", stats.matrixNs)
+      .field("tensor_core_ns", stats.tensorCoreNs)
+      .field("peaks_of", stats.peaks.source)
+      .key("operators");
+  writeRows(json, tables(analysis).front());
+  json.endObject();
+}
+
+constexpr std::string_view kJsonKeys[]{"efficiency"};
+
+}  // namespace
+}  // namespace of_efficiency
+
+constinit const Section efficiency{
+    .name = "efficiency",
+    .title = "Efficiency",
+    .about = "matrix units, occupancy, and how near operators come to what the device could do",
+    .notes = of_efficiency::notes,
+    .tables = of_efficiency::tables,
+    .overviewRows = 3,
+    .text = of_efficiency::text,
+    .json = of_efficiency::json,
+    .jsonKeys = of_efficiency::kJsonKeys,
+};
+
+}  // namespace lacuna::analyzer::sections

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/devices.h"
+#include "lacuna/prof/amounts.h"
+#include "report/phrases.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_launches {
+namespace {
+
+/// A queue with its place.
+struct Queue {
+  const QueueLength* row;
+  QueuePlace place;
+};
+
+const Column<Queue> kColumns[]{
+    {{"device", "device", ColumnKind::Text, "as in `devices[]`"},
+     [](const Queue& queue) -> Cell { return std::string(queue.place.device); }},
+    {{"queue", "queue", ColumnKind::Text, "as in `devices[]`"},
+     [](const Queue& queue) -> Cell { return std::string(queue.place.queue); }},
+    {{"launches", "launches", ColumnKind::Count, "work whose launch is in the trace"},
+     [](const Queue& queue) -> Cell { return queue.row->work; }},
+    {{"mean", "mean", ColumnKind::Number, "launches that waited, on average over the time"},
+     [](const Queue& queue) -> Cell { return queue.row->mean(); }},
+    {{"max", "most", ColumnKind::Count, "launches that waited at once"},
+     [](const Queue& queue) -> Cell { return queue.row->most; }},
+    {{"max_at_ns", "", ColumnKind::Time, "when that was"},
+     [](const Queue& queue) -> Cell { return queue.row->mostAtNs; }},
+    {{"span_ns", "", ColumnKind::Time, "the time analysed"},
+     [](const Queue& queue) -> Cell { return queue.row->spanNs; }},
+    {{"waiting_ns", "any waits", ColumnKind::Time, "while any launch waited"},
+     [](const Queue& queue) -> Cell { return queue.row->waitingNs; }},
+    {{"full_ns", "1024 wait", ColumnKind::Time, "while 1024 or more waited, which fills a CUDA stream"},
+     [](const Queue& queue) -> Cell { return queue.row->fullNs; }},
+};
+
+Lines notes(const Analysis& analysis) {
+  const LaunchStats& stats = analysis.launches;
+  if (stats.launches == 0) return {" no launch could be joined to device work"};
+  const auto share = [&](std::uint64_t count) { return prof::shareText(ratio(double(count), double(stats.launches))); };
+  const Ledger step = analysis.meanStepLedger();
+  return {
+      fmt::format(
+          " {}{}; call {}{} (median), from its end to the start {}{}",
+          prof::countText(stats.launches, "launch", "launches"),
+          analysis.steps.all.empty()
+              ? std::string()
+              : fmt::format(", {} a step", stats.stepLaunches / static_cast<std::uint64_t>(analysis.stepCount() *
+                                                                                           analysis.processCount())),
+          prof::timeText(stats.medianCallNs), bandInBrackets(stats.callRecordingNs, stats.medianCallNs),
+          prof::timeText(stats.medianDelayNs), bandInBrackets(stats.delayRecordingNs, stats.medianDelayNs)),
+      fmt::format(" {} found an empty queue, {} launched work shorter than the call; {:.1f} in the queue on average",
+                  share(stats.foundQueueEmpty), share(stats.shorterThanCall), stats.meanQueueDepth),
+      fmt::format(" launch-bound: the device waits {} {}{} for launches ({} of it)",
+                  prof::timeText(step[Cause::Launch]), perStep(analysis),
+                  bandInBrackets(analysis.meanStepBands()[Cause::Launch], step[Cause::Launch]),
+                  prof::shareText(ratio(double(step[Cause::Launch]), double(analysis.meanStepNs()))))};
+}
+
+/// The queues whose work waited longest.
+void addQueueLengths(const Analysis& analysis, int width, int rows, Lines& out) {
+  std::vector<const QueueLength*> order;
+  for (const QueueLength& row : analysis.queueLengths) order.push_back(&row);
+  std::ranges::stable_sort(order, std::greater(), &QueueLength::waitedNs);
+  if (order.empty()) return;
+  // Five columns of figures beside the name.
+  constexpr int kFigures = 56;
+  const int nameWidth = std::max(10, width - kFigures);
+  out.push_back(fmt::format(" {} {:>8} {:>10} {:>8} {:>11} {:>12}", padded("waiting in", nameWidth), "launches", "mean",
+                            "most", "any", fmt::format("{} or more", kFullQueue)));
+  const auto listed = std::min(order.size(), static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < listed; ++i) {
+    const QueueLength& row = *order[i];
+    const QueuePlace place = placeOf(analysis, row.queue);
+    const auto ofSpan = [&](std::int64_t ns) { return prof::shareText(ratio(double(ns), double(row.spanNs))); };
+    out.push_back(fmt::format(" {} {:>8} {:>10.2f} {:>8} {:>11} {:>12}",
+                              padded(shortened(fmt::format("{} {}", place.device, place.queue), nameWidth), nameWidth),
+                              row.work, row.mean(), row.most, ofSpan(row.waitingNs), ofSpan(row.fullNs)));
+  }
+  if (order.size() > listed) out.push_back(fmt::format("    and {} more", order.size() - listed));
+}
+
+std::vector<Table> tables(const Analysis& analysis) {
+  std::vector<Queue> queues;
+  for (const QueueLength& row : analysis.queueLengths) queues.push_back({&row, placeOf(analysis, row.queue)});
+  return {tableOf("queue_lengths", "launches that wait in each queue", kColumns, queues)};
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  Lines lines = notes(analysis);
+  if (analysis.launches.launches > 0) addQueueLengths(analysis, page.width(), rows, lines);
+  writeLines(page, "Launches", lines);
+}
+
+void writeLaunches(JsonWriter& json, const LaunchStats& launches) {
+  json.key("launches")
+      .beginObject()
+      .field("count", launches.launches)
+      .field("median_call_ns", launches.medianCallNs)
+      .field("call_recording_ns", launches.callRecordingNs)
+      .field("median_delay_ns", launches.medianDelayNs)
+      .field("delay_recording_ns", launches.delayRecordingNs)
+      .field("shorter_than_call", launches.shorterThanCall)
+      .field("found_queue_empty", launches.foundQueueEmpty)
+      .field("mean_queue_depth", launches.meanQueueDepth)
+      .field("unmatched", launches.unmatched)
+      .endObject();
+}
+
+void json(JsonWriter& json, const Analysis& analysis) {
+  writeLaunches(json, analysis.launches);
+  const Table table = tables(analysis).front();
+  json.key("queue_lengths").beginArray();
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    json.beginObject();
+    writeCells(json, table, i);
+    json.key("curve").beginArray();
+    for (const QueueLengthPoint& point : analysis.queueLengths[i].curve)
+      json.beginObject().field("time_ns", point.timeNs).field("max", point.most).endObject();
+    json.endArray().endObject();
+  }
+  json.endArray();
+}
+
+constexpr std::string_view kJsonKeys[]{"launches", "queue_lengths"};
+
+}  // namespace
+}  // namespace of_launches
+
+constinit const Section launches{
+    .name = "launches",
+    .title = "Launches",
+    .about = "how long launching takes, and what waits in the queues",
+    .notes = of_launches::notes,
+    .tables = of_launches::tables,
+    .text = of_launches::text,
+    .json = of_launches::json,
+    .jsonKeys = of_launches::kJsonKeys,
+};
+
+}  // namespace lacuna::analyzer::sections

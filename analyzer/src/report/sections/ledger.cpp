@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/shown_steps.h"
+#include "formats/kernel_name.h"
+#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/prof/amounts.h"
+#include "report/ledger_json.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_ledger {
+namespace {
+
+constexpr std::string_view kTitle = "Where the device's time goes";
+constexpr int kHostNameWidth = 60;
+/// Of a column of "±0.3 %".
+constexpr int kBandColumn = 8;
+
+struct BoundPart {
+  BoundBy bound;
+  BoundShare share;
+};
+
+const Column<BoundPart> kBound[]{
+    {{"part", "", ColumnKind::Text, "`device`, `input`, `host`, `communication`, `copy`, `other`"},
+     [](const BoundPart& row) -> Cell { return std::string(boundName(row.bound)); }},
+    {{"ns_per_step", "", ColumnKind::Time, "what of a step it takes"},
+     [](const BoundPart& row) -> Cell { return row.share.nsPerStep; }},
+    {{"share", "", ColumnKind::Share, "of the step with what lies between it and the next one"},
+     [](const BoundPart& row) -> Cell { return row.share.share; }},
+    {{"tier", "", ColumnKind::Text, "`none`, `moderate`, `high`"},
+     [](const BoundPart& row) -> Cell { return std::string(tierName(row.share.tier)); }},
+};
+
+std::string_view boundWords(BoundBy bound) {
+  return bound == BoundBy::Other ? "waits between queues or without a cause" : boundName(bound);
+}
+
+std::string bottleneckLine(const Analysis& analysis) {
+  const Bottleneck& bottleneck = analysis.bottleneck;
+  if (bottleneck.by == BoundBy::Nothing) return {};
+  std::string others;
+  for (std::size_t i = 0; i < kBoundCount; ++i) {
+    const auto bound = static_cast<BoundBy>(i);
+    const BoundShare& part = bottleneck.shares[i];
+    if (bound == bottleneck.by || bound == BoundBy::Device || part.tier == Tier::None) continue;
+    others += fmt::format("{}{} {} ({})", others.empty() ? "; also " : ", ", boundWords(bound),
+                          prof::shareText(part.share), tierName(part.tier));
+  }
+  return fmt::format("bound by: {} ({} of {}){}", boundWords(bottleneck.by),
+                     prof::shareText(bottleneck[bottleneck.by].share), analysis.steps.all.empty() ? "all" : "a step",
+                     others);
+}
+
+std::string ledgerWindowLine(const Analysis& analysis) {
+  if (analysis.devices.empty()) return {};
+  const std::string total = prof::timeText(analysis.ledger.totalNs());
+  std::string out = analysis.devices.size() == 1
+                        ? fmt::format("of {} between the first and the last device work", total)
+                        : fmt::format("of {} of {} devices, between the first and the last work of each", total,
+                                      analysis.devices.size());
+  for (const auto& [stretch, where] : {std::pair(&analysis.before, "before"), std::pair(&analysis.after, "after")}) {
+    if (100 * stretch->ns < analysis.window.endNs - analysis.window.startNs || stretch->ns == 0) continue;
+    out += fmt::format("; {} {} it, ", prof::timeText(stretch->ns), where);
+    const std::string name = shortened(withoutScopes(stretch->longest), kHostNameWidth);
+    if (name.empty() || stretch->isHardlyKnown()) {
+      out += "with hardly anything recorded";
+    } else {
+      out += stretch->isMostly() ? fmt::format("mostly {} on the host", name)
+                                 : fmt::format("{} of it in {} on the host", prof::timeText(stretch->longestNs), name);
+    }
+  }
+  return out;
+}
+
+/// The libraries that the program was in, where samples tell.
+std::string setUpWords(const UnknownPlaces& places) {
+  constexpr std::size_t kNamed = 3;
+  std::string out;
+  for (std::size_t i = 0; i < places.libraries.size() && i < kNamed; ++i) {
+    const UnknownPlaces::Library& library = places.libraries[i];
+    const std::string_view path = library.path;
+    out += fmt::format("{}{:.0f} % in {}", out.empty() ? "of its CPU samples " : ", ", 100 * library.share,
+                       path.substr(path.rfind('/') + 1));
+  }
+  return out.empty() ? "imports and set-up tell of nothing" : out;
+}
+
+std::string unknownLine(const Analysis& analysis) {
+  constexpr int kTold = 100;  // from a hundredth of the ledger on
+  const UnknownPlaces& places = analysis.unknown;
+  const std::int64_t unknownNs = analysis.ledger[Cause::Unknown];
+  if (unknownNs == 0 || kTold * unknownNs < analysis.ledger.totalNs() || analysis.steps.all.empty()) return {};
+  std::string out;
+  const auto add = [&](std::int64_t ns, std::string_view where) {
+    if (kTold * ns >= unknownNs)
+      out += fmt::format("{}{} {}", out.empty() ? "unknown: " : ", ", prof::timeText(ns), where);
+  };
+  add(places.beforeNs, "before the first step");
+  if (2 * places.beforeNs >= unknownNs) {
+    const auto did = [](double share, std::string_view what) {
+      return share < 0 ? std::string() : fmt::format("{} {:.0f} %", what, 100 * share);
+    };
+    const std::string ran = did(places.ranShare, "the host's thread ran");
+    const std::string waited =
+        places.waitedShare < 0.01 ? "" : did(places.waitedShare, " of that time and waited for a core");
+    out += fmt::format(" ({}{}{}{})", ran, waited, ran.empty() ? "" : "; ", setUpWords(places));
+  }
+  add(places.inStepsNs, "in steps");
+  add(places.betweenNs, "between steps");
+  add(places.behindNs, "behind the last step");
+  return out;
+}
+
+std::vector<Table> tables(const Analysis& analysis) {
+  std::vector<BoundPart> parts;
+  for (std::size_t i = 0; i < kBoundCount; ++i)
+    parts.push_back({static_cast<BoundBy>(i), analysis.bottleneck.shares[i]});
+  return {tableOf("bottleneck", "what takes a step", kBound, parts)};
+}
+
+void text(TextPage& page, const Analysis& analysis, int) {
+  if (analysis.devices.empty()) {
+    writeLines(page, kTitle, {}, "no device did any work");
+    return;
+  }
+  page.title(kTitle);
+  page.bar(analysis.ledger);
+  const std::int64_t total = std::max<std::int64_t>(1, analysis.ledger.totalNs());
+  std::vector<Cause> order;
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    if (analysis.ledger.ns[i] > 0 || static_cast<Cause>(i) == Cause::Unknown) order.push_back(static_cast<Cause>(i));
+  }
+  std::stable_sort(order.begin(), order.end(), [&](Cause a, Cause b) {
+    if (isBusy(a) != isBusy(b)) return isBusy(a);
+    return analysis.ledger[a] > analysis.ledger[b];
+  });
+  const int perRow = page.width() >= 134 ? 2 : 1;
+  const Ledger step = analysis.meanStepLedger();
+  const Ledger bands = analysis.meanStepBands();
+  // Beside the cause: its share and its time, with what follows that.
+  constexpr int kShareEnd = 37, kRow = 67;
+  // A narrow row with a ± has no room for what the head says.
+  const bool isNarrow = page.width() < kRow && page.bandWidth() > 0;
+  const std::string_view perStep = analysis.steps.all.empty() || isNarrow ? "" : " a step";
+  const int timeEnd = isNarrow ? 49 : 56;
+  if (!analysis.steps.all.empty() && page.width() >= timeEnd) {
+    const auto [shares, times] = ledgerColumns(analysis);
+    std::string heads = fmt::format("{:>{}} {:>{}}", shares, kShareEnd, times, timeEnd - kShareEnd - 1);
+    if (perRow == 2 && order.size() > 1) heads = padded(heads, kRow) + heads;
+    page.line(page.styled(heads, "2"));
+  }
+  std::string row;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Cause cause = order[i];
+    const std::int64_t ns = analysis.ledger[cause];
+    row += fmt::format(" {} {} {:>7} {:>11}{} {:<{}}  ", page.marked(cause, page.mark(cause)),
+                       padded(causeLabel(cause), 26),
+                       prof::shareText(static_cast<double>(ns) / static_cast<double>(total)),
+                       prof::timeText(step[cause]), perStep, humanBand(bands[cause], step[cause]), kBandColumn);
+    if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
+      page.line(row.substr(0, row.find_last_not_of(' ') + 1));
+      row.clear();
+    }
+  }
+  page.wrapped(ledgerWindowLine(analysis), 1, 3);
+  if (const std::string unknown = unknownLine(analysis); !unknown.empty()) page.wrapped(unknown, 1, 3);
+  page.wrapped(bottleneckLine(analysis), 1, 3);
+}
+
+void writeLedgerWindow(JsonWriter& json, const Analysis& analysis) {
+  json.key("ledger_window").beginObject();
+  json.field("before_ns", analysis.before.ns)
+      .field("before_longest", analysis.before.longest)
+      .field("before_longest_ns", analysis.before.longestNs)
+      .field("after_ns", analysis.after.ns)
+      .field("after_longest", analysis.after.longest)
+      .field("after_longest_ns", analysis.after.longestNs)
+      .endObject();
+}
+
+void writeUnknown(JsonWriter& json, const UnknownPlaces& places) {
+  json.key("unknown")
+      .beginObject()
+      .field("before_steps_ns", places.beforeNs)
+      .field("in_steps_ns", places.inStepsNs)
+      .field("between_steps_ns", places.betweenNs)
+      .field("after_steps_ns", places.behindNs)
+      .field("host_ran_before", places.ranShare)
+      .field("host_waited_before", places.waitedShare)
+      .key("libraries_before")
+      .beginArray();
+  for (const UnknownPlaces::Library& library : places.libraries)
+    json.beginObject().field("path", library.path).field("share", library.share).endObject();
+  json.endArray().endObject();
+}
+
+void json(JsonWriter& json, const Analysis& analysis) {
+  json.key("ledger");
+  writeLedger(json, analysis.ledger, analysis.bands.run);
+  writeLedgerWindow(json, analysis);
+  writeUnknown(json, analysis.unknown);
+  json.key("bottleneck").beginObject().field("bound_by", boundName(analysis.bottleneck.by)).key("parts");
+  writeRows(json, tables(analysis).front());
+  json.endObject();
+}
+
+void html(HtmlPage& page, const Analysis& analysis) {
+  if (analysis.devices.empty()) return;
+  page.heading(kTitle);
+  page.bar(analysis.ledger, analysis.bands.run);
+  const auto total = static_cast<double>(std::max<std::int64_t>(1, analysis.ledger.totalNs()));
+  const Ledger step = analysis.meanStepLedger();
+  const Ledger stepBands = analysis.meanStepBands();
+  if (!analysis.steps.all.empty()) {
+    const auto [shares, times] = ledgerColumns(analysis);
+    page.markup(fmt::format("<div class=\"axis\">shares {} · times in {}, on average</div>", shares, times));
+  }
+  page.markup("<ul class=\"legend\">");
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    const std::int64_t ns = analysis.ledger.ns[i];
+    if (ns == 0 && static_cast<Cause>(i) != Cause::Unknown) continue;
+    const std::string band = humanBand(stepBands.ns[i], step.ns[i]);
+    page.markup(fmt::format("<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span>{}</li>", i,
+                            causeLabel(static_cast<Cause>(i)), prof::shareText(static_cast<double>(ns) / total),
+                            prof::timeText(step.ns[i]), analysis.steps.all.empty() ? "" : " a step",
+                            band.empty() ? "" : fmt::format("<span>{}</span>", xmlText(band))));
+  }
+  page.markup("</ul>\n");
+  for (const std::string& line : {ledgerWindowLine(analysis), unknownLine(analysis), bottleneckLine(analysis)}) {
+    if (!line.empty()) page.markup(fmt::format("<div class=\"dim\">{}</div>\n", xmlText(line)));
+  }
+}
+
+constexpr std::string_view kJsonKeys[]{"ledger", "ledger_window", "unknown", "bottleneck"};
+
+}  // namespace
+}  // namespace of_ledger
+
+constinit const Section ledger{
+    .name = "ledger",
+    .title = of_ledger::kTitle,
+    .about = "every nanosecond of the devices: computing, or waiting for what",
+    .tables = of_ledger::tables,
+    .overviewRows = 1,
+    .text = of_ledger::text,
+    .json = of_ledger::json,
+    .jsonKeys = of_ledger::kJsonKeys,
+    .html = of_ledger::html,
+    .isDrawn = true,
+};
+
+}  // namespace lacuna::analyzer::sections

@@ -1,0 +1,331 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/devices.h"
+#include "lacuna/prof/amounts.h"
+#include "report/phrases.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_memory {
+namespace {
+
+constexpr std::size_t kLiveListed = 200;
+
+constexpr std::string_view kRemedy =
+    "`lacuna run --torch` records allocations, PyTorch's profiler does with profile_memory=True, and programs of "
+    "lacuna's runtime tell of theirs";
+
+/// A tensor that is alive at a peak.
+struct Live {
+  const LiveTensor* tensor;
+  const TensorLife* life;
+  std::string name, device, age, stay;
+};
+
+const Column<Live> kLive[]{
+    {{"name", "alive at the peak", ColumnKind::Name, "the tensor and its operator"}, kValueOf<&Live::name>},
+    {{"bytes", "size", ColumnKind::Bytes, ""}, [](const Live& live) -> Cell { return live.tensor->bytes; }},
+    {{"role", "", ColumnKind::Text, "`parameter`, `gradient`, …; `other`: not known"},
+     [](const Live& live) -> Cell { return std::string(roleName(live.tensor->role)); }},
+    {{"role_words", "role", ColumnKind::Text, "the same in words"},
+     [](const Live& live) -> Cell { return std::string(roleWords(live.tensor->role)); }},
+    {{"tensor", "", ColumnKind::Name, "its name, where it has one"},
+     [](const Live& live) -> Cell { return live.tensor->tensor; }},
+    {{"op", "", ColumnKind::Name, "the operator that allocated it"},
+     [](const Live& live) -> Cell { return live.tensor->op; }},
+    {{"device", "", ColumnKind::Text, "as in `devices[]`"}, kValueOf<&Live::device>},
+    {{"allocated_ns", "", ColumnKind::Time, "when it was allocated"},
+     [](const Live& live) -> Cell { return live.tensor->allocatedNs; }},
+    {{"age", "allocated before the peak", ColumnKind::Text, "how long it has been there, in words"},
+     kValueOf<&Live::age>},
+    {{"steps_old", "", ColumnKind::Count, "steps that began since it was allocated"},
+     [](const Live& live) -> Cell { return live.life->stepsOld; }},
+    {{"freed", "", ColumnKind::Flag, "within the trace"}, [](const Live& live) -> Cell { return live.life->freed; }},
+    {{"freed_ns", "", ColumnKind::Time, "when it was freed; 0 where it was not"},
+     [](const Live& live) -> Cell { return live.life->freedNs; }},
+    {{"stay", "freed behind it", ColumnKind::Text, "how long it stays, in words"}, kValueOf<&Live::stay>},
+    {{"steps_ahead", "", ColumnKind::Count, "steps that begin behind the peak before it goes, or the trace ends"},
+     [](const Live& live) -> Cell { return live.life->stepsAhead; }},
+};
+
+/// Without a store, tensors have no device's name.
+Table liveTable(const MemoryStats& memory, const Store* store) {
+  std::map<prof::DeviceId, std::string> labels;
+  std::vector<Live> rows;
+  for (std::size_t i = 0; i < std::min(kLiveListed, memory.live.size()); ++i) {
+    const TensorLife& life = memory.lives[i];
+    const auto [label, isNew] = labels.try_emplace(life.device);
+    if (isNew && store != nullptr) label->second = deviceLabel(*store, life.device);
+    rows.push_back(
+        {&memory.live[i], &life, liveName(memory.live[i]), label->second, ageText(memory, i), stayText(memory, i)});
+  }
+  return tableOf("live", "tensors that are alive at the peak, largest first; at most 200", kLive, rows);
+}
+
+/// An edit with the device whose peak it lowers.
+struct Edit {
+  const PeakEdit* edit;
+  std::string device;
+};
+
+const Column<Edit> kEdits[]{
+    {{"kind", "edit", ColumnKind::Text, "`free_earlier` or `recompute`"},
+     [](const Edit& row) -> Cell {
+       return std::string(row.edit->kind == PeakEditKind::Recompute ? "recompute" : "free_earlier");
+     }},
+    {{"device", "", ColumnKind::Text, "whose peak it lowers"}, kValueOf<&Edit::device>},
+    {{"origin", "of", ColumnKind::Name, "the operator, or the tensor, that holds the memory"},
+     [](const Edit& row) -> Cell { return row.edit->origin; }},
+    {{"bytes", "takes off", ColumnKind::Bytes, "of the peak"}, [](const Edit& row) -> Cell { return row.edit->bytes; }},
+    {{"count", "", ColumnKind::Count, "blocks"}, [](const Edit& row) -> Cell { return row.edit->count; }},
+    {{"cost_ns_per_step", "", ColumnKind::Time, "device time that it costs; 0: nothing, -1: not known"},
+     [](const Edit& row) -> Cell { return row.edit->costNsPerStep; }},
+    {{"peak_after_bytes", "peak then", ColumnKind::Bytes, "of the window, with this edit alone"},
+     [](const Edit& row) -> Cell { return row.edit->peakAfterBytes; }},
+    {{"why", "why", ColumnKind::Text, "what makes it possible"}, [](const Edit& row) -> Cell { return row.edit->why; }},
+};
+
+Table editTable(const Analysis& analysis) {
+  const bool isOne = analysis.memoryStatsByDevice.empty() && !analysis.memoryByDevice.empty();
+  std::vector<Edit> rows;
+  for (const PeakEdit& edit : analysis.peakEdits)
+    rows.push_back({&edit, deviceLabel(*analysis.store, isOne ? analysis.memoryByDevice[0].device : edit.device)});
+  return tableOf("peak_edits", "what would bring each device's peak down", kEdits, rows);
+}
+
+std::vector<Table> tables(const Analysis& analysis) {
+  return {liveTable(analysis.memory, analysis.store.get()), editTable(analysis)};
+}
+
+/// The memory of a device, and " of cuda:1" where there are several.
+struct Memory {
+  const MemoryStats* stats = nullptr;
+  const DeviceMemory* device = nullptr;  ///< null where the trace does not tell devices apart
+  std::string where;
+};
+
+/// Highest peak first.
+std::vector<Memory> memoriesOf(const Analysis& analysis) {
+  std::vector<Memory> out;
+  if (analysis.memoryStatsByDevice.empty()) {
+    const bool isOne = analysis.memoryByDevice.size() == 1;
+    out.push_back({&analysis.memory, isOne ? analysis.memoryByDevice.data() : nullptr, {}});
+  }
+  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
+    const DeviceMemory& memory = analysis.memoryByDevice[i];
+    if (memory.peakBytes == 0) continue;
+    out.push_back({&analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(analysis, memory.device)});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Memory& a, const Memory& b) { return a.stats->peakBytes > b.stats->peakBytes; });
+  return out;
+}
+
+void addLive(const MemoryStats& memory, int width, int rows, Lines& out) {
+  const int nameWidth = std::max(8, width - 51);
+  if (!memory.live.empty() && rows > 0)
+    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", "alive then", "role",
+                              padded("tensor (operator)", nameWidth), "for", "and for"));
+  for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
+    const LiveTensor& tensor = memory.live[i];
+    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", prof::bytesText(tensor.bytes), roleWords(tensor.role),
+                              padded(liveName(tensor), nameWidth), ageText(memory, i), stayText(memory, i)));
+  }
+}
+
+std::string peakLine(const MemoryStats& memory, std::string_view where) {
+  std::string roles;
+  for (std::size_t i = 1; i < kRoleCount; ++i) {
+    if (memory.peakByRole[i] > 0)
+      roles += fmt::format("{}{} {}", roles.empty() ? "" : ", ", roleName(static_cast<prof::MemoryRole>(i)),
+                           prof::bytesText(memory.peakByRole[i]));
+  }
+  if (roles.empty()) roles = "what it is for is not known";
+  if (const std::uint64_t rest = memory.peakByRole[0]; rest > 0 && rest < memory.peakBytes)
+    roles += ", not known " + prof::bytesText(rest);
+  return fmt::format(
+      " peak{} {} ({}){}", where, prof::bytesText(memory.peakBytes), roles,
+      memory.peakReservedBytes > 0 ? fmt::format("; {} reserved", prof::bytesText(memory.peakReservedBytes)) : "");
+}
+
+std::string allocatorLine(const AllocatorState& state) {
+  const std::string why = state.fragmented()      ? "; no piece was large enough: fragmentation"
+                          : state.freeBytes() > 0 ? ""
+                                                  : "; none of it was free";
+  return fmt::format(
+      " allocator: took {} more when it held {} in {}, {} of it free (largest piece {}, fragmentation {}){}",
+      prof::bytesText(state.requestedBytes), prof::bytesText(state.reservedBytes),
+      prof::countText(state.segments, "segment"), prof::bytesText(state.freeBytes()),
+      prof::bytesText(state.largestFreeBytes), prof::shareText(state.fragmentation()), why);
+}
+
+void addEdits(const Analysis& analysis, const Memory& memory, int width, int rows, Lines& out) {
+  int listed = 0;
+  for (const PeakEdit& edit : analysis.peakEdits) {
+    if (edit.device && (memory.device == nullptr || edit.device != memory.device->device)) continue;
+    if (++listed > rows) break;
+    if (listed == 1) out.push_back(fmt::format(" to bring the peak{} down:", memory.where));
+    const std::string cost = edit.kind == PeakEditKind::FreeEarlier ? "costs nothing"
+                             : edit.costNsPerStep < 0               ? "cost unknown"
+                                                      : "costs " + prof::timeText(edit.costNsPerStep) + " a step";
+    out.push_back(shortened(fmt::format(" {:>11}  {}  peak then {:>11}  {}: {}", prof::bytesText(edit.bytes),
+                                        padded(cost, 22), prof::bytesText(edit.peakAfterBytes), edit.origin, edit.why),
+                            width));
+  }
+}
+
+Lines memoryLines(const Analysis& analysis, int width, int rows) {
+  Lines out;
+  if (!analysis.memory.present) return out;
+  const std::vector<Memory> memories = memoriesOf(analysis);
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    const Memory& memory = memories[i];
+    const MemoryStats& stats = *memory.stats;
+    // In full only where that was asked for; else of the fullest.
+    const bool full = i == 0 || rows == INT_MAX;
+    out.push_back(shortened(peakLine(stats, memory.where), 4 * width));
+    if (full) addLive(stats, width, rows, out);
+    if (stats.leakBytesPerStep > 0)
+      out.push_back(
+          fmt::format(" grows by {} a step", prof::bytesText(static_cast<std::uint64_t>(stats.leakBytesPerStep))));
+    if (full && memory.device != nullptr && memory.device->allocator.present)
+      out.push_back(allocatorLine(memory.device->allocator));
+    if (full) addEdits(analysis, memory, width, rows, out);
+  }
+  return out;
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  writeLines(page, "Memory", memoryLines(analysis, page.width(), rows), kRemedy);
+}
+
+void writeMemory(JsonWriter& json, const Store& store, const MemoryStats& memory) {
+  json.key("memory")
+      .beginObject()
+      .field("peak_bytes", memory.peakBytes)
+      .field("at_ns", memory.peakAtNs)
+      .field("reserved_peak_bytes", memory.peakReservedBytes)
+      .field("leak_bytes_per_step", memory.leakBytesPerStep);
+  writeRows(json.key("live"), liveTable(memory, &store));
+  json.endObject();
+}
+
+void writeDeviceMemory(JsonWriter& json, const Store& store, const DeviceMemory& memory, const MemoryStats& stats) {
+  const AllocatorState& state = memory.allocator;
+  json.beginObject()
+      .field("device", deviceLabel(store, memory.device))
+      .field("peak_bytes", memory.peakBytes)
+      .field("at_ns", memory.peakAtNs)
+      .field("reserved_peak_bytes", memory.reservedPeakBytes)
+      .field("leak_bytes_per_step", stats.leakBytesPerStep)
+      .key("allocator")
+      .beginObject()
+      .field("known", state.present)
+      .field("at_ns", state.atNs)
+      .field("requested_bytes", state.requestedBytes)
+      .field("reserved_bytes", state.reservedBytes)
+      .field("live_bytes", state.liveBytes)
+      .field("largest_free_bytes", state.largestFreeBytes)
+      .field("segments", state.segments)
+      .field("fragmentation", state.fragmentation())
+      .endObject()
+      .key("curve")
+      .beginArray();
+  for (const RolePoint& point : memory.curve) {
+    json.beginObject().field("time_ns", point.timeNs);
+    for (std::size_t i = 0; i < kRoleCount; ++i) {
+      if (point.bytes[i] > 0) json.field(roleName(static_cast<prof::MemoryRole>(i)), point.bytes[i]);
+    }
+    json.endObject();
+  }
+  json.endArray();
+  writeRows(json.key("live"), liveTable(stats, &store));
+  json.endObject();
+}
+
+void writeMemoryUse(JsonWriter& json, const Analysis& analysis) {
+  json.key("memory_devices").beginArray();
+  const bool isOne = analysis.memoryStatsByDevice.empty();
+  for (std::size_t i = 0; i < analysis.memoryByDevice.size(); ++i) {
+    writeDeviceMemory(json, *analysis.store, analysis.memoryByDevice[i],
+                      isOne ? analysis.memory : analysis.memoryStatsByDevice[i]);
+  }
+  json.endArray().key("peak_edits");
+  writeRows(json, editTable(analysis));
+}
+
+void json(JsonWriter& json, const Analysis& analysis) {
+  writeMemory(json, *analysis.store, analysis.memory);
+  writeMemoryUse(json, analysis);
+}
+
+void drawMemory(HtmlPage& page, const MemoryStats& memory, std::string_view where) {
+  if (memory.curve.size() < 2) return;
+  page.heading(
+      fmt::format("Memory{}{}: peak {}", where.empty() ? "" : " of ", where, prof::bytesText(memory.peakBytes)));
+  constexpr double kWidth = 960, kHeight = 214, kBase = 190, kLeft = 132;
+  const auto t0 = memory.curve.front().timeNs;
+  const auto span = static_cast<double>(std::max<prof::TimeNs>(1, memory.curve.back().timeNs - t0));
+  const auto peak = static_cast<double>(std::max<std::uint64_t>(1, memory.peakBytes));
+  const auto x = [&](prof::TimeNs t) { return kLeft + static_cast<double>(t - t0) / span * (kWidth - kLeft); };
+  const auto y = [&](std::uint64_t bytes) { return kBase - static_cast<double>(bytes) / peak * (kBase - 14); };
+  std::string path = fmt::format("M{:.1f},{:.1f}", kLeft, kBase);
+  for (const MemoryPoint& point : memory.curve) path += fmt::format("H{:.1f}V{:.1f}", x(point.timeNs), y(point.bytes));
+  path += fmt::format("L{:.1f},{:.1f}Z", kWidth, kBase);
+  page.markup(
+      fmt::format("<div class=\"axis\">↑ bytes alive · time since the first allocation →</div><svg viewBox=\"0 0 {} "
+                  "{}\" role=\"img\" aria-label=\"memory over time\">",
+                  kWidth, kHeight));
+  for (int tick = 0; tick <= 2; ++tick) {
+    const auto bytes = memory.peakBytes / 2 * static_cast<std::uint64_t>(tick);
+    page.markup(fmt::format(
+        "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".15\"/><text "
+        "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
+        kLeft, kWidth, y(bytes), y(bytes), kLeft - 6, y(bytes) + 4, prof::bytesText(bytes)));
+  }
+  page.markup(
+      fmt::format("<text class=\"dim\" x=\"{}\" y=\"209\">0</text><text class=\"dim\" x=\"{}\" y=\"209\" "
+                  "text-anchor=\"end\">{}</text>",
+                  kLeft, kWidth, prof::timeText(memory.curve.back().timeNs - t0)));
+  page.markup(fmt::format("<path d=\"{}\" fill=\"#4c8eda\" fill-opacity=\".45\" stroke=\"#4c8eda\"/>", path));
+  page.markup(
+      fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"#d7263d\"><title>peak</title></circle></svg>\n",
+                  x(std::clamp(memory.peakAtNs, t0, memory.curve.back().timeNs)), y(memory.peakBytes)));
+  page.table(liveTable(memory, nullptr), 10);
+}
+
+void html(HtmlPage& page, const Analysis& analysis) {
+  if (!analysis.memory.present) return;
+  if (analysis.memoryStatsByDevice.empty()) drawMemory(page, analysis.memory, "");
+  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i)
+    drawMemory(page, analysis.memoryStatsByDevice[i], whoseMemory(analysis, analysis.memoryByDevice[i].device));
+}
+
+constexpr std::string_view kJsonKeys[]{"memory", "memory_devices", "peak_edits"};
+
+}  // namespace
+}  // namespace of_memory
+
+constinit const Section memory{
+    .name = "memory",
+    .title = "Memory",
+    .about = "peaks, what is alive at them, and how to bring them down",
+    .tables = of_memory::tables,
+    .overviewRows = 3,
+    .text = of_memory::text,
+    .json = of_memory::json,
+    .jsonKeys = of_memory::kJsonKeys,
+    .html = of_memory::html,
+    .isDrawn = true,
+};
+
+}  // namespace lacuna::analyzer::sections

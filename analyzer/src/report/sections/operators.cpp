@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/amounts.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_operators {
+namespace {
+
+const Column<OperatorRow> kColumns[]{
+    {{"name", "operator", ColumnKind::Name, "the operator"}, kValueOf<&OperatorRow::name>},
+    {{"shapes", "", ColumnKind::Text, "of the inputs, where the trace tells"}, kValueOf<&OperatorRow::shapes>},
+    {{"calls", "calls", ColumnKind::Count, "how often it ran"}, kValueOf<&OperatorRow::count>},
+    {{"host_ns", "host", ColumnKind::Time, "on the host, inner operators included"}, kValueOf<&OperatorRow::totalNs>},
+    {{"host_recording_ns", "±", ColumnKind::Band, "what recording may have added to `host_ns`", "host_ns"},
+     kValueOf<&OperatorRow::recordingNs>},
+    {{"host_self_ns", "host self", ColumnKind::Time, "on the host, without inner operators"},
+     kValueOf<&OperatorRow::selfNs>},
+    {{"host_self_recording_ns", "±", ColumnKind::Band, "what recording may have added to `host_self_ns`",
+      "host_self_ns"},
+     kValueOf<&OperatorRow::selfRecordingNs>},
+    {{"device_ns", "device", ColumnKind::Time, "of the device work that it launched itself"},
+     kValueOf<&OperatorRow::deviceNs>},
+    {{"device_recording_ns", "±", ColumnKind::Band, "what recording may have added to `device_ns`", "device_ns"},
+     kValueOf<&OperatorRow::deviceRecordingNs>},
+    {{"mem_bytes", "", ColumnKind::Bytes, "allocated less freed while it ran"}, kValueOf<&OperatorRow::memBytes>},
+    {{"self_mem_bytes", "", ColumnKind::Bytes, "the same without inner operators"},
+     kValueOf<&OperatorRow::selfMemBytes>},
+};
+
+std::vector<Table> tables(const Analysis& analysis) {
+  return {tableOf("operators", "by name and input shapes; greatest device time first, then host time of their own",
+                  kColumns, analysis.operatorShapes)};
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  page.title("Operators");
+  if (analysis.operators.empty()) page.line(" none were recorded");
+  // Asked for in full, the table is by input shapes and with memory.
+  const bool full = rows == INT_MAX;
+  const auto& table = full ? analysis.operatorShapes : analysis.operators;
+  // Figures that have no room beside a name that tells something would break all lines: memory goes first.
+  constexpr int kFigures = 47, kMemory = 22, kShortestName = 12, kNameBesideMemory = 28;
+  const int room = page.width() - kFigures - 2 * page.bandWidth();
+  const bool withMemory = full && analysis.memory.present && room >= kMemory + kNameBesideMemory;
+  const int nameWidth = std::max(kShortestName, room - (withMemory ? kMemory : 0));
+  if (!table.empty()) {
+    page.line(page.styled(
+        fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", padded(full ? "name and shapes" : "name", nameWidth),
+                    "calls", "host", page.bandTitle(), "host self", "device", page.bandTitle(),
+                    withMemory ? fmt::format(" {:>10} {:>10}", "mem", "self mem") : ""),
+        "2"));
+  }
+  const std::size_t shown = std::min(table.size(), static_cast<std::size_t>(std::max(0, rows)));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < shown; ++i)
+    names.push_back(table[i].shapes.empty() ? table[i].name : table[i].name + " " + table[i].shapes);
+  const std::vector<std::string> cells = paddedNames({names.begin(), names.end()}, nameWidth);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const OperatorRow& row = table[i];
+    const std::string memory =
+        withMemory ? fmt::format(" {:>10} {:>10}", prof::bytesText(row.memBytes), prof::bytesText(row.selfMemBytes))
+                   : "";
+    page.line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", cells[i], row.count, prof::timeText(row.totalNs),
+                          page.bandCell(row.recordingNs, row.totalNs), prof::timeText(row.selfNs),
+                          prof::timeText(row.deviceNs), page.bandCell(row.deviceRecordingNs, row.deviceNs), memory));
+  }
+  if (full && analysis.memory.present && !withMemory && !table.empty())
+    page.line(fmt::format(" their memory is shown with --width {} and more",
+                          page.width() + kMemory + kNameBesideMemory - room));
+}
+
+/// A page has room for names alone.
+void html(HtmlPage& page, const Analysis& analysis) {
+  if (analysis.operators.empty()) return;
+  page.heading("Operators");
+  page.table(tableOf("operators", "by name", kColumns, analysis.operators));
+}
+
+}  // namespace
+}  // namespace of_operators
+
+constinit const Section operators{
+    .name = "operators",
+    .title = "Operators",
+    .about = "what the host ran, by name; in full also by input shapes, with memory",
+    .tables = of_operators::tables,
+    .text = of_operators::text,
+    .html = of_operators::html,
+};
+
+}  // namespace lacuna::analyzer::sections

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lacuna/prof/amounts.h"
+#include "lacuna/prof/bounds.h"
+#include "report/sections/registry.h"
+#include "report/sequence_text.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_sequences {
+namespace {
+
+constexpr std::size_t kListed = 100;
+
+SequenceRow sumOf(const std::vector<SequenceRow>& rows) {
+  SequenceRow sum;
+  for (const SequenceRow& row : rows) {
+    sum.count += row.count;
+    sum.runs += row.launches();
+    prof::addTo(sum.deviceNs, row.deviceNs);
+    prof::addTo(sum.gapNs, row.gapNs);
+  }
+  return sum;
+}
+
+void addRows(const Analysis& analysis, const std::vector<SequenceRow>& rows, int width, int most, Lines& out) {
+  const int nameWidth = std::max(4, width - 44);
+  for (std::size_t i = 0; i < rows.size() && static_cast<int>(i) < most; ++i) {
+    const SequenceRow& row = rows[i];
+    out.push_back(fmt::format(
+        " {} {:>9.1f} {:>11} {:>11} {:>8}", padded(sequenceText(*analysis.store, row), nameWidth),
+        sequenceCountPerStep(analysis, row.count), prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
+        prof::timeText(sequenceNsPerStep(analysis, row.gapNs)), prof::shareText(sequenceShare(analysis, row))));
+  }
+}
+
+Lines sequenceLines(const Analysis& analysis, int width, int rows) {
+  const SequenceStats& stats = analysis.sequences;
+  Lines out;
+  if (stats.repeated.empty() && stats.pointwise.empty()) return out;
+  out.push_back(fmt::format(" {} {:>9} {:>11} {:>11} {:>8}", padded("kernels in order", std::max(4, width - 44)),
+                            analysis.steps.all.empty() ? "in all" : "a step", "computing", "gaps", "share"));
+  addRows(analysis, stats.repeated, width, rows, out);
+  if (stats.repeated.empty())
+    out.emplace_back(analysis.steps.all.empty() ? " none repeat" : " none repeat within a step");
+  if (stats.pointwise.empty()) return out;
+  const SequenceRow sum = sumOf(stats.pointwise);
+  const bool steps = !analysis.steps.all.empty();
+  out.push_back(fmt::format(
+      " pointwise kernels one behind the other, which one kernel could do: {:.1f} {}, {:.1f} launches, {} of the time, "
+      "{} of that between them",
+      sequenceCountPerStep(analysis, sum.count), steps ? "times a step" : "times in all",
+      sequenceCountPerStep(analysis, sum.runs), prof::shareText(sequenceShare(analysis, sum)),
+      prof::shareText(sum.totalNs() <= 0 ? 0 : static_cast<double>(sum.gapNs) / static_cast<double>(sum.totalNs()))));
+  addRows(analysis, stats.pointwise, width, rows, out);
+  return out;
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  writeLines(page, "Repeated sequences", sequenceLines(analysis, page.width(), rows));
+}
+
+void writeSequenceRows(JsonWriter& json, const Analysis& analysis, const std::vector<SequenceRow>& rows) {
+  json.beginArray();
+  for (std::size_t i = 0; i < std::min(kListed, rows.size()); ++i) {
+    const SequenceRow& row = rows[i];
+    json.beginObject().key("kernels").beginArray();
+    for (const prof::StringId kernel : row.kernels) json.value(analysis.store->text(kernel));
+    json.endArray()
+        .field("count", row.count)
+        .field("count_per_step", sequenceCountPerStep(analysis, row.count))
+        .field("runs", row.runs)
+        .field("device_ns", row.deviceNs)
+        .field("gap_ns", row.gapNs)
+        .field("share", sequenceShare(analysis, row))
+        .endObject();
+  }
+  json.endArray();
+}
+
+void json(JsonWriter& json, const Analysis& analysis) {
+  json.key("sequences").beginObject().key("repeated");
+  writeSequenceRows(json, analysis, analysis.sequences.repeated);
+  json.key("pointwise");
+  writeSequenceRows(json, analysis, analysis.sequences.pointwise);
+  json.endObject();
+}
+
+void html(HtmlPage& page, const Analysis& analysis) {
+  const bool steps = !analysis.steps.all.empty();
+  for (const auto& [rows, title] :
+       {std::pair(&analysis.sequences.repeated, "Repeated sequences of kernels"),
+        std::pair(&analysis.sequences.pointwise, "Pointwise kernels one behind the other, which one could do")}) {
+    if (rows->empty()) continue;
+    page.heading(title);
+    page.markup(
+        fmt::format("<div class=\"scroll\"><table><tr><th>kernels in order</th><th>{}</th><th>on the "
+                    "device</th><th>gaps</th><th>share</th></tr>",
+                    steps ? "a step" : "in all"));
+    for (std::size_t i = 0; i < std::min<std::size_t>(8, rows->size()); ++i) {
+      const SequenceRow& row = (*rows)[i];
+      page.markup(fmt::format("<tr><td>{}</td><td>{:.1f}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                              shortName(sequenceText(*analysis.store, row)), sequenceCountPerStep(analysis, row.count),
+                              prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
+                              prof::timeText(sequenceNsPerStep(analysis, row.gapNs)),
+                              prof::shareText(sequenceShare(analysis, row))));
+    }
+    page.markup("</table></div>\n");
+  }
+}
+
+constexpr std::string_view kJsonKeys[]{"sequences"};
+
+}  // namespace
+}  // namespace of_sequences
+
+constinit const Section sequences{
+    .name = "sequences",
+    .title = "Repeated sequences",
+    .about = "kernels that follow each other again and again, and pointwise ones that one kernel could do",
+    .text = of_sequences::text,
+    .json = of_sequences::json,
+    .jsonKeys = of_sequences::kJsonKeys,
+    .html = of_sequences::html,
+};
+
+}  // namespace lacuna::analyzer::sections

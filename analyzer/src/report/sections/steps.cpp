@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/shown_steps.h"
+#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/prof/amounts.h"
+#include "lacuna/prof/bounds.h"
+#include "report/ledger_json.h"
+#include "report/sections/registry.h"
+#include "report/text_cells.h"
+
+namespace lacuna::analyzer::sections {
+namespace of_steps {
+namespace {
+
+/// The longest chain through a step.
+void writePath(TextPage& page, const Analysis& analysis) {
+  const StepPath& path = analysis.criticalPath;
+  if (path.totalNs() <= 0) return;
+  std::string parts;
+  for (const auto& [ns, what] :
+       {std::pair(path.computeNs, "computing"), std::pair(path.communicationNs, "communication"),
+        std::pair(path.copyNs, "copies"), std::pair(path.hostNs, "host work"), std::pair(path.launchNs, "launching"),
+        std::pair(path.loaderNs, "waiting for the loader")}) {
+    const double share = static_cast<double>(ns) / static_cast<double>(path.totalNs());
+    if (share >= 0.005) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, prof::shareText(share));
+  }
+  page.wrapped("critical path (what a step's length hangs on; the device may be busy meanwhile): " + parts, 1, 1);
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  page.title("Steps");
+  const auto& all = analysis.steps.all;
+  if (all.empty()) {
+    page.wrapped("none were found: mark them with an NVTX range named \"step\" to see figures per step", 1, 1);
+    return;
+  }
+  writePath(page, analysis);
+  const auto [first, last] = shownRange(analysis);
+  std::int64_t longest = 1;
+  for (std::size_t i = first; i < last; ++i) longest = std::max(longest, all[i].durNs());
+  // Beside the bar: the columns before it, and what a warm-up step is marked with.
+  const int nameWidth = page.width() < 67 ? 12 : 18;
+  const int room = std::max(10, page.width() - 28 - nameWidth - page.bandWidth());
+  const std::size_t listed = std::min<std::size_t>(last - first, static_cast<std::size_t>(rows));
+  for (std::size_t i = first; i < first + listed; ++i) {
+    const Step& step = all[i];
+    const auto cells =
+        static_cast<std::size_t>(std::lround(static_cast<double>(step.durNs()) / static_cast<double>(longest) * room));
+    std::string bar;
+    for (std::size_t c = 0; c < cells; ++c) bar += "█";
+    page.line(fmt::format(" {:>5} {} {:>11} {}{}{}", step.index, padded(step.name, nameWidth),
+                          prof::timeText(step.durNs()), page.bandCell(analysis.stepBandNs(i), step.durNs()),
+                          page.marked(Cause::Compute, bar), step.warmUp ? " warm-up" : ""));
+  }
+  if (last - first > listed) page.line(fmt::format("       and {} more: --section steps", last - first - listed));
+}
+
+void writePath(JsonWriter& json, const StepPath& path) {
+  json.key("critical_path")
+      .beginObject()
+      .field("compute_ns_per_step", path.computeNs)
+      .field("communication_ns_per_step", path.communicationNs)
+      .field("copy_ns_per_step", path.copyNs)
+      .field("host_ns_per_step", path.hostNs)
+      .field("launch_ns_per_step", path.launchNs)
+      .field("loader_ns_per_step", path.loaderNs)
+      .endObject();
+}
+
+void writeSteps(JsonWriter& json, const Analysis& analysis) {
+  json.key("steps").beginArray();
+  const auto [first, last] = shownRange(analysis);
+  for (std::size_t i = first; i < last; ++i) {
+    const Step& step = analysis.steps.all[i];
+    json.beginObject()
+        .field("index", step.index)
+        .field("name", step.name)
+        .field("start_ns", step.startNs)
+        .field("dur_ns", step.durNs())
+        .field("recording_ns", analysis.stepBandNs(i))
+        .field("warm_up", step.warmUp)
+        .key("ledger");
+    writeLedger(json, analysis.stepLedgers[i], analysis.bands.steps[i]);
+    if (i < analysis.stepPaths.size() && analysis.stepPaths[i].totalNs() > 0) writePath(json, analysis.stepPaths[i]);
+    json.endObject();
+  }
+  json.endArray();
+}
+
+void json(JsonWriter& json, const Analysis& analysis) {
+  writeSteps(json, analysis);
+  writePath(json, analysis.criticalPath);
+}
+
+/// "step 12"; a marker that carries its number ("ProfilerStep#12") as it is.
+std::string stepLabel(const Step& step) {
+  const bool numbered = step.name.find_first_of("0123456789") != std::string::npos;
+  return numbered ? xmlText(step.name) : fmt::format("{} {}", xmlText(step.name), step.index);
+}
+
+/// One column a step (at most some 200, later ones joined by their mean), coloured by the step's own ledger.
+void html(HtmlPage& page, const Analysis& analysis) {
+  const Steps shown = shownSteps(analysis);
+  const auto& all = shown.all;
+  if (all.empty()) return;
+  page.heading(fmt::format("Steps: {} of {} (± {})", all.size(), prof::timeText(shown.medianNs()),
+                           prof::timeText(shown.spreadNs())));
+  const std::size_t first = shownRange(analysis).first;
+  constexpr double kWidth = 960, kHeight = 208, kBase = 178, kLeft = 132;
+  const std::size_t group = (all.size() + 199) / 200;
+  const std::size_t columns = (all.size() + group - 1) / group;
+  std::int64_t longest = 1;
+  std::vector<std::int64_t> durations;
+  for (const Step& step : all) durations.push_back(step.durNs());
+  std::sort(durations.begin(), durations.end());
+  // A slow first step must not flatten the others; columns that leave the chart are cut.
+  const std::int64_t most = durations.back();
+  longest = std::max<std::int64_t>(1, std::min(most, 2 * durations[(durations.size() - 1) * 95 / 100]));
+  const double width = (kWidth - kLeft) / static_cast<double>(columns);
+  page.markup(
+      fmt::format("<div class=\"axis\">↑ time per step, by cause · steps →</div><svg viewBox=\"0 0 {} {}\" "
+                  "role=\"img\" aria-label=\"time per step\">",
+                  kWidth, kHeight));
+  page.markup(
+      "<defs><pattern id=\"band\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" "
+      "patternTransform=\"rotate(45)\"><rect width=\"1.5\" height=\"4\" fill=\"currentColor\"/></pattern></defs>");
+  for (int tick = 0; tick <= 2; ++tick) {
+    const double y = kBase - tick * (kBase - 12) / 2;
+    page.markup(fmt::format(
+        "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".15\"/><text "
+        "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
+        kLeft, kWidth, y, y, kLeft - 6, y + 4, prof::timeText(longest * tick / 2)));
+  }
+  for (std::size_t c = 0; c < columns; ++c) {
+    Ledger ledger;
+    std::int64_t dur = 0;
+    std::int64_t recording = 0;
+    const std::size_t end = std::min(all.size(), (c + 1) * group);
+    for (std::size_t i = c * group; i < end; ++i) {
+      ledger += analysis.stepLedgers[first + i];
+      prof::addTo(dur, all[i].durNs());
+      prof::addTo(recording, analysis.stepBandNs(first + i));
+    }
+    const auto count = static_cast<std::int64_t>(end - c * group);
+    const double height =
+        std::min(1.0, static_cast<double>(dur) / static_cast<double>(end - c * group) / static_cast<double>(longest)) *
+        (kBase - 12);
+    const double total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
+    const double x = kLeft + static_cast<double>(c) * width;
+    double y = kBase;
+    const std::string bandText = humanBand(recording, dur);
+    page.markup(fmt::format("<g><title>{}: {}{}</title>", stepLabel(all[c * group]), prof::timeText(dur / count),
+                            bandText.empty() ? "" : " " + xmlText(bandText)));
+    for (std::size_t i = 0; i < kCauseCount; ++i) {
+      const double part = static_cast<double>(ledger.ns[i]) / total * height;
+      if (part < 0.05) continue;
+      y -= part;
+      page.markup(fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" class=\"c{}\"/>", x,
+                              y, std::max(0.5, width * 0.85), part, i));
+    }
+    // What recording cost lies hatched over the top of the step.
+    const double band =
+        std::min(height, static_cast<double>(recording / count) / static_cast<double>(longest) * (kBase - 12));
+    if (band >= 0.5)
+      page.markup(
+          fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"url(#band)\"/>", x, y,
+                      std::max(0.5, width * 0.85), band));
+    page.markup("</g>");
+  }
+  page.markup(
+      fmt::format("<text class=\"dim\" x=\"{}\" y=\"203\">{}</text><text class=\"dim\" x=\"{}\" y=\"203\" "
+                  "text-anchor=\"end\">{}</text></svg>\n",
+                  kLeft, stepLabel(all.front()), kWidth, stepLabel(all.back())));
+}
+
+constexpr std::string_view kJsonKeys[]{"steps", "critical_path"};
+
+}  // namespace
+}  // namespace of_steps
+
+constinit const Section steps{
+    .name = "steps",
+    .title = "Steps",
+    .about = "the length of each step, and what it hangs on",
+    .overviewRows = 6,
+    .text = of_steps::text,
+    .json = of_steps::json,
+    .jsonKeys = of_steps::kJsonKeys,
+    .html = of_steps::html,
+    .isDrawn = true,
+};
+
+}  // namespace lacuna::analyzer::sections

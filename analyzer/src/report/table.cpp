@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lacuna/analyzer/cells.h"
+#include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/prof/amounts.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+std::int64_t wholeNumber(const Cell& cell) {
+  if (const auto* number = std::get_if<std::int64_t>(&cell)) return *number;
+  if (const auto* number = std::get_if<std::uint64_t>(&cell)) {
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(*number, INT64_MAX));
+  }
+  return 0;
+}
+
+double number(const Cell& cell) {
+  if (const auto* value = std::get_if<double>(&cell)) return *value;
+  if (const auto* value = std::get_if<std::uint64_t>(&cell)) return static_cast<double>(*value);
+  return static_cast<double>(wholeNumber(cell));
+}
+
+}  // namespace
+
+std::string_view columnKindName(ColumnKind kind) {
+  constexpr std::string_view kNames[]{"text",           "text",  "count",  "ns", "bytes",
+                                      "bytes a second", "0 … 1", "number", "ns", "true or false"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::size_t Table::columnOf(std::string_view wanted) const {
+  const auto found = std::ranges::find(columns, wanted, &ColumnInfo::key);
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+std::string Table::text(std::size_t row, std::size_t column) const {
+  const ColumnInfo& info = columns[column];
+  const Cell& cell = rows[row][column];
+  switch (info.kind) {
+    case ColumnKind::Text:
+    case ColumnKind::Name:
+      return std::get<std::string>(cell);
+    case ColumnKind::Count:
+      return std::to_string(wholeNumber(cell));
+    case ColumnKind::Time:
+      return prof::timeText(wholeNumber(cell));
+    case ColumnKind::Bytes:
+      return prof::bytesText(number(cell));
+    case ColumnKind::Rate:
+      return number(cell) > 0 ? prof::bytesText(number(cell)) + "/s" : "";
+    case ColumnKind::Share:
+      return number(cell) < 0 ? "" : prof::shareText(number(cell));
+    case ColumnKind::Number:
+      return fmt::format("{:.1f}", number(cell));
+    case ColumnKind::Band:
+      return humanBand(wholeNumber(cell), wholeNumber(rows[row][columnOf(info.figure)]));
+    case ColumnKind::Flag:
+      return std::get<bool>(cell) ? "yes" : "no";
+  }
+  return {};
+}
+
+std::string tableCsv(const Table& table) {
+  std::string out;
+  const auto add = [&](std::size_t column, auto&& write) {
+    if (column > 0) out += ',';
+    write();
+    if (column + 1 == table.columns.size()) out += '\n';
+  };
+  for (std::size_t i = 0; i < table.columns.size(); ++i) add(i, [&] { appendCsvText(out, table.columns[i].key); });
+  for (const std::vector<Cell>& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      add(i, [&] {
+        if (const auto* text = std::get_if<std::string>(&row[i])) {
+          appendCsvText(out, *text);
+        } else if (const auto* truth = std::get_if<bool>(&row[i])) {
+          appendCsvNumber(out, *truth ? "1" : "0");
+        } else {
+          appendCsvNumber(out, std::visit(
+                                   [](const auto& value) -> std::string {
+                                     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+                                       return value;
+                                     } else {
+                                       return fmt::format("{}", value);
+                                     }
+                                   },
+                                   row[i]));
+        }
+      });
+    }
+  }
+  return out;
+}
+
+}  // namespace lacuna::analyzer
