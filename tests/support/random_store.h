@@ -150,7 +150,7 @@ inline std::shared_ptr<const analyzer::Store> randomStore(unsigned seed, unsigne
           row.endThread = {};
           row.queue = {};
           row.kind = RangeKind::PushPop;
-          row.startNs = static_cast<TimeNs>(i / 8 * 1000 + i / 4 % 2 * 100);
+          row.startNs = TimeNs{i / 8} * 1000 + TimeNs{i / 4 % 2} * 100;
           row.durNs = i / 4 % 2 == 0 ? 900 : 300;
           row.depth = i / 4 % 2 == 0 ? 0 : 1;
           row.domain = {};

@@ -59,11 +59,19 @@ class Scripts(unittest.TestCase):
         path.write_text(text)
         path.chmod(0o755 if program else 0o644)
 
+    def git(self, *words):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(self.root), *words], check=True, env=self.environment)
+
     def make_repository(self):
         (self.root / ".gitignore").write_text("build\n")
-        git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(self.root)]
-        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "all"]):
-            subprocess.run(git + words, check=True, env=self.environment)
+        self.git("init", "-q", "-b", "main")
+        self.commit({})
+
+    def commit(self, files):
+        for name, text in files.items():
+            self.write(name, text)
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "files")
 
     def run_script(self, *words, where="."):
         done = subprocess.run([self.root / "scripts" / words[0], *words[1:]], cwd=self.root / where, env=self.environment,
@@ -127,8 +135,60 @@ class Lint(Scripts):
     def test_a_revision_that_is_none_does_not_pass(self):
         self.make_repository()
         self.assertEqual(self.run_script("lint", "--since", "nonsense")[0], 1)
-        self.assertEqual(self.run_script("lint"), (0, "scripts/lint: nothing to check\n"))
+        self.assertEqual(self.run_script("lint", "--since", "HEAD"), (0, "scripts/lint: nothing to check\n"))
         self.assertEqual(self.run_script("lint", "--all")[0], 1)
+
+    def linted(self):
+        """What lint complains of without arguments, and its exit code."""
+        code, text = self.run_script("lint")
+        return code, [line for line in text.splitlines() if line.endswith(": bad")]
+
+    def test_the_main_branch_is_checked_by_its_last_commit(self):
+        self.make_repository()
+        self.assertEqual(self.linted(), (1, ["part/bad.cpp: bad"]))  # the first commit brought every file
+        self.commit({"part/good.cpp": "tidy too\n"})
+        self.assertEqual(self.linted(), (0, []))
+        self.commit({"part/bad.cpp": "bad as well\n"})
+        self.assertEqual(self.linted(), (1, ["part/bad.cpp: bad"]))
+        self.write("part/good.cpp", "tidy, not committed\n")
+        self.assertEqual(self.linted(), (0, []))
+
+    def test_a_branch_is_checked_from_where_it_left_main(self):
+        self.make_repository()
+        self.git("checkout", "-q", "-b", "topic")
+        self.commit({"part/bad.cpp": "bad as well\n"})
+        self.commit({"part/good.cpp": "tidy too\n"})
+        self.assertEqual(self.linted(), (1, ["part/bad.cpp: bad"]))
+        self.git("branch", "-q", "-D", "main")
+        self.assertEqual(self.linted(), (0, []))  # without a main branch: the last commit
+        self.git("update-ref", "refs/remotes/origin/main", "HEAD~2")
+        self.assertEqual(self.linted(), (1, ["part/bad.cpp: bad"]))
+
+    def test_a_clone_without_the_commit_before_does_not_pass(self):
+        self.make_repository()
+        self.commit({"part/good.cpp": "tidy too\n"})
+        self.git("clone", "-q", "--depth", "1", f"file://{self.root}", f"{self.root.parent}/shallow")
+        self.root = self.root.parent / "shallow"
+        self.write("build/dev/compile_commands.json", f'[{{"file": "{self.root}/part/good.cpp"}}]')
+        code, text = self.run_script("lint")
+        self.assertEqual(code, 1)
+        self.assertIn("Remedy: git fetch --deepen 1", text)
+
+    def test_a_header_is_checked_through_a_file_that_includes_it(self):
+        self.write("part/bad.cpp", '#include "part/shared.h"\nbad\n')
+        self.make_repository()
+        self.commit({"part/shared.h": "int shared;\n", "part/alone.h": "int alone;\n"})
+        code, text = self.run_script("lint")
+        self.assertEqual(code, 1)
+        self.assertIn("part/bad.cpp: bad", text)
+        self.assertIn("part/alone.h is not part of build/dev and stays unchecked", text)
+        self.assertEqual(self.run_script("lint", "part/alone.h")[0], 1)
+
+    def test_a_build_that_joins_files_is_refused(self):
+        self.write("build/ci/compile_commands.json", '[{"file": "build/ci/part.dir/Unity/unity_0_cxx.cxx"}]')
+        code, text = self.run_script("lint", "part/good.cpp", "--build", "build/ci")
+        self.assertEqual(code, 1)
+        self.assertIn("Remedy: cmake --preset clang", text)
 
 
 class Bench(Scripts):

@@ -22,8 +22,8 @@ struct Described {
 };
 
 /// As NVTX calls them, for nearly all ranges: without a stop on the way.
-int NVTX_API domainPush(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes);
-int NVTX_API domainPop(nvtxDomainHandle_t domain);
+int NVTX_API domainPush(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* attributes);
+int NVTX_API domainPop(nvtxDomainHandle_t handle);
 /// The nesting level of the range, from 0, within its domain and thread.
 int pushRange(Domain& domain, const Described& event);
 nvtxRangeId_t startRange(Domain& domain, const Described& event);

@@ -29,7 +29,7 @@ namespace lacuna::rt::instrument {
 enum class OwnKnob : std::uint8_t { LACUNA_RT_OWN_KNOBS(LACUNA_RT_KNOB_CONSTANT) };
 #undef LACUNA_RT_KNOB_CONSTANT
 
-void tellKnobSlow(OwnKnob knob, std::string_view value);
+void tellKnobSlow(OwnKnob which, std::string_view value);
 inline void tellKnob(OwnKnob knob, std::string_view value) {
   if ((sinks() & kNvtxSink) != 0) [[unlikely]]
     tellKnobSlow(knob, value);

@@ -258,7 +258,7 @@ void addPointwise(const Stream& stream, IsPointwise&& isPointwise, Rows& rows) {
   }
 }
 
-std::vector<SequenceRow> sorted(Rows rows) {
+std::vector<SequenceRow> sorted(Rows&& rows) {
   std::vector<SequenceRow> out;
   for (auto& [names, row] : rows) {
     row.kernels = names;
