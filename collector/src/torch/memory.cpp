@@ -67,7 +67,9 @@ class CallTable {
 
   /// True when the library called the function and now calls ours.
   bool redirect(const Redirection& to) {
-    return redirectIn(jumps_, jumpBytes_, to) | redirectIn(relocations_, relocationBytes_, to);
+    const bool jumps = redirectIn(jumps_, jumpBytes_, to);
+    const bool relocations = redirectIn(relocations_, relocationBytes_, to);
+    return jumps || relocations;
   }
 
  private:

@@ -153,7 +153,7 @@ std::int64_t picturesForWinograd(Pass pass, const Operands& of) {
   const bool fits = x.dtype == DType::F32 && weight.shape[2] == 3 && weight.shape[3] == 3 && a.groups == 1 &&
                     a.stride == kOne && a.dilation == kOne && std::max(a.padding[0], a.padding[1]) <= 1;
   if (!fits || std::min(x.shape[1], y.shape[1]) < kLeastChannels) return 0;
-  const auto tilesAlong = [&](int d) { return (y.shape[d] + kTile - 1) / kTile; };
+  const auto tilesAlong = [&shape = y.shape](int d) { return (shape[d] + kTile - 1) / kTile; };
   const std::int64_t tiles = tilesAlong(2) * tilesAlong(3);
   const std::int64_t most = kMostChannels / ((x.shape[1] + y.shape[1]) * tiles);
   std::int64_t pictures = x.shape[0];
