@@ -10,6 +10,7 @@
 
 #include "lacuna/analyzer/source.h"
 #include "lacuna/analyzer/store.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::cli {
 namespace {
@@ -61,8 +62,8 @@ void addDrops(const prof::Reader& reader, TraceSummary& summary) {
       continue;
     }
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      summary.droppedEvents += counts[i];
-      summary.dropReasons[std::string(reader.text(reasons[i]))] += counts[i];
+      prof::addTo(summary.droppedEvents, counts[i]);
+      prof::addTo(summary.dropReasons[std::string(reader.text(reasons[i]))], counts[i]);
     }
   }
 }
@@ -126,8 +127,8 @@ prof::Result<TraceSummary> summariseImported(const std::string& file, analyzer::
   });
   for (std::uint64_t i = 0; i < (*store)->rows<prof::Drop>(); ++i) {
     const auto drop = (*store)->row<prof::Drop>(i);
-    summary.droppedEvents += drop.count;
-    summary.dropReasons[std::string((*store)->text(drop.reason))] += drop.count;
+    prof::addTo(summary.droppedEvents, drop.count);
+    prof::addTo(summary.dropReasons[std::string((*store)->text(drop.reason))], drop.count);
   }
   return summary;
 }

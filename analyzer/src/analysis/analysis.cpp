@@ -429,7 +429,9 @@ void readEnvironment(Analysis& analysis) {
     if (key == "host.cores" || key == "cpu.count")
       std::from_chars(value.data(), value.data() + value.size(), analysis.hostCores);
   }
-  for (std::uint64_t i = 0; i < store.rows<prof::Drop>(); ++i) analysis.droppedEvents += store.row<prof::Drop>(i).count;
+  for (std::uint64_t i = 0; i < store.rows<prof::Drop>(); ++i) {
+    prof::addTo(analysis.droppedEvents, store.row<prof::Drop>(i).count);
+  }
 }
 
 prof::ProcessId processOfRank(const Store& store, std::int32_t rank) {

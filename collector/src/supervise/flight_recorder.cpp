@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "lacuna/prof/amounts.h"
+#include "lacuna/prof/bounds.h"
 #include "lacuna/prof/recording.h"
 #include "supervise/live_line.h"
 
@@ -70,7 +71,7 @@ void FlightRecorder::tend(Control& control) {
   // A dump that is being copied must not lose files meanwhile.
   if (writing_ || !wanted_.empty() || now - trimmedNs_ < kTrimEvery) return;
   trimmedNs_ = now;
-  forgotten_ += trimmer_.trim(options_.ringBytes);
+  prof::addTo(forgotten_, trimmer_.trim(options_.ringBytes));
 }
 
 void FlightRecorder::watchSteps(Control& control) {

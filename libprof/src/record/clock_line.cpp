@@ -5,12 +5,18 @@
 #include <algorithm>
 #include <ctime>
 
+#include "lacuna/prof/bounds.h"
+
 namespace lacuna::prof::recording {
 namespace {
 
 __extension__ using Wide = __int128;
 
 constexpr TimeNs kKeepEvery = 100'000'000;
+
+TimeNs inBounds(Wide timeNs) {
+  return static_cast<TimeNs>(std::clamp(timeNs, Wide{-kFarthestNs}, Wide{kFarthestNs}));
+}
 
 std::uint64_t readTsc() {
 #ifdef __x86_64__
@@ -64,18 +70,18 @@ TimeNs ClockLine::along(const Tick& from, const Tick& to, std::uint64_t tsc) con
   const auto rise = static_cast<Wide>(to.monotonicNs) - from.monotonicNs;
   if (tsc >= from.tsc && tsc - from.tsc < 1ull << 32 && rise < 1ll << 31) {
     // 128-bit division costs more than all the rest of draining a record.
-    return from.monotonicNs +
-           static_cast<TimeNs>((tsc - from.tsc) * static_cast<std::uint64_t>(rise) / static_cast<std::uint64_t>(run));
+    return inBounds(from.monotonicNs + static_cast<Wide>((tsc - from.tsc) * static_cast<std::uint64_t>(rise) /
+                                                         static_cast<std::uint64_t>(run)));
   }
   const auto offset = static_cast<Wide>(tsc) - static_cast<Wide>(from.tsc);
-  return from.monotonicNs + static_cast<TimeNs>(offset * rise / run);
+  return inBounds(from.monotonicNs + offset * rise / run);
 }
 
 TimeNs ClockLine::toMonotonic(std::uint64_t tsc) const {
-  if (ticks_.empty()) return static_cast<TimeNs>(tsc);
-  // Without a second tick a stamp counts as a nanosecond. Wraps, as stamps of a damaged recording may be any number.
+  if (ticks_.empty()) return inBounds(static_cast<TimeNs>(tsc));
+  // Without a second tick a stamp counts as a nanosecond.
   if (ticks_.size() == 1)
-    return static_cast<TimeNs>(static_cast<std::uint64_t>(ticks_[0].monotonicNs) + (tsc - ticks_[0].tsc));
+    return inBounds(Wide{ticks_[0].monotonicNs} + static_cast<std::int64_t>(tsc - ticks_[0].tsc));
   // What is drained is almost always from after the last tick but one.
   const Tick* to = &ticks_.back();
   if (tsc < (to - 1)->tsc) {

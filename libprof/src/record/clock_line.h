@@ -30,6 +30,7 @@ class ClockLine {
  public:
   /// Out of order is fine; a tick that contradicts its neighbours (time running backwards) is left out.
   void add(const Tick& tick);
+  /// Within the bounds of a moment, whatever the stamp.
   [[nodiscard]] TimeNs toMonotonic(std::uint64_t tsc) const;
   [[nodiscard]] bool empty() const { return ticks_.empty(); }
   [[nodiscard]] const Tick& last() const { return ticks_.back(); }

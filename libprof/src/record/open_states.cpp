@@ -140,12 +140,12 @@ void OpenStates::loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget
   while (stack.kept_.size() > same) (void)stack.pop(gone, budget, OpenStack::kAll);
   loader.getAll([&] {
     auto kept = loader.get<KeptRange>();
-    if (!isSound(kept)) return loader.fail();
+    if (!isSound(kept) || stack.domain_ == OpenStack::kShared) return loader.fail();
     kept.startNs = Loader::bounded(kept.startNs);
     const Look look = kept.hasLook ? getLook(loader) : Look();
     if (!loader.ok()) return;
     stack.depth_ += kept.times();
-    (void)budget.take(OpenStack::costOf(kept.hasLook, kept.said));
+    budget.takeAnyway(OpenStack::costOf(kept.hasLook, kept.said));
     stack.kept_.push_back(kept);
     if (kept.hasLook) stack.looks_.push_back(look);
   });
@@ -190,7 +190,10 @@ bool OpenStates::load(std::string_view entry, OpenBudget& budget) {
     const auto index = loader.get<std::uint32_t>();
     RangeStacks& stacks = recorder.threads[{index, loader.get<std::uint32_t>()}];
     if (kind == OpenEntry::Said) loadSaid(loader, stacks);
-    if (kind == OpenEntry::Ranges) loadRanges(loader, stacks.of(loader.get<std::uint32_t>()), budget);
+    if (kind == OpenEntry::Ranges) {
+      const auto domain = loader.getUpTo<std::uint32_t>(OpenStack::kShared);
+      loadRanges(loader, stacks.loaded(domain, budget), budget);
+    }
   } else {
     return false;
   }

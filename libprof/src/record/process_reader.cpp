@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lacuna/prof/bounds.h"
 #include "lacuna/prof/file_error.h"
 #include "record/saver.h"
 
@@ -46,7 +47,9 @@ ProcessInfo describe(const Header& header) {
   std::copy(std::begin(header.image), std::end(header.image), info.key.image.begin());
   info.parentPid = parentPidOf(header);
   info.rank = header.rank;
-  if (header.tuples[0].valid.load(std::memory_order_acquire) != 0) info.joinedNs = header.tuples[0].monotonicNs;
+  if (header.tuples[0].valid.load(std::memory_order_acquire) != 0) {
+    info.joinedNs = Loader::bounded(header.tuples[0].monotonicNs);
+  }
   info.name = boundedText(header.name);
   info.commandLine = boundedText(header.commandLine);
   while (!info.commandLine.empty() && info.commandLine.back() == ' ') info.commandLine.pop_back();
@@ -128,6 +131,9 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
     if (entry.first.load(std::memory_order_acquire) == 0 && !hasDrops(entry)) continue;
     std::unique_ptr<Thread>& thread = threads_[index];
     if (thread == nullptr || thread->generation != generation) {
+      // Only a process that writes into its own entries makes another thread of one that has not ended.
+      if (thread != nullptr && !thread->closed) closeThread(*thread, thread->lastNs);
+      forget(thread);
       thread = std::make_unique<Thread>();
       thread->index = index;
       thread->generation = generation;
@@ -150,7 +156,8 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
 }
 
 TimeNs ProcessReader::timeOf(std::uint64_t stamp, const ClockLine& clock) const {
-  return header().clock == ClockKind::Tsc ? clock.toMonotonic(stamp) : static_cast<TimeNs>(stamp);
+  // A process may stamp whatever it likes; moments that come from here can be added to others.
+  return header().clock == ClockKind::Tsc ? clock.toMonotonic(stamp) : Loader::bounded(static_cast<TimeNs>(stamp));
 }
 
 void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock) {
@@ -175,7 +182,6 @@ bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockL
     }
     goTo(thread, first);
   }
-  const bool tsc = header().clock == ClockKind::Tsc;
   bool any = false;
   for (;;) {
     const auto* slot = reinterpret_cast<const std::uint64_t*>(view().segmentBase(thread.segment) + thread.offset);
@@ -192,7 +198,7 @@ bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockL
       thread.offset = kSegmentBytes;
       continue;
     }
-    const TimeNs timeNs = std::max(thread.lastNs, tsc ? clock.toMonotonic(stamp) : static_cast<TimeNs>(stamp));
+    const TimeNs timeNs = std::max(thread.lastNs, timeOf(stamp, clock));
     thread.lastNs = timeNs;
     if (kindOf(word) == Kind::Whole) {
       decodeWhole(thread, slot, stamp, word, clock);
@@ -250,8 +256,11 @@ const char* ProcessReader::whyDropped() const {
 }
 
 void ProcessReader::noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs nowNs, std::uint64_t further) {
-  const std::uint64_t counted = entry.dropped.load(std::memory_order_relaxed) + endedIn(entry);
-  const std::uint64_t dropped = counted - std::min(counted, thread.unseen) + further;
+  std::uint64_t dropped = 0;
+  addTo(dropped, entry.dropped.load(std::memory_order_relaxed));
+  addTo(dropped, endedIn(entry));
+  dropped -= std::min(dropped, thread.unseen);
+  addTo(dropped, further);
   if (dropped <= thread.dropped) return;
   book_.drop(nowNs, process_, thread.id, dropped - thread.dropped, whyDropped());
   thread.dropped = dropped;
@@ -264,7 +273,9 @@ void ProcessReader::noteNotKept(Thread& thread, TimeNs nowNs) {
 
 void ProcessReader::noteDrops(TimeNs nowNs) {
   const std::uint64_t open = closed_ ? header().droppedOpen.load(std::memory_order_relaxed) : 0;
-  const std::uint64_t dropped = header().dropped.load(std::memory_order_relaxed) + open;
+  std::uint64_t dropped = 0;
+  addTo(dropped, header().dropped.load(std::memory_order_relaxed));
+  addTo(dropped, open);
   if (dropped <= headerDropped_) return;
   book_.drop(nowNs, process_, {}, dropped - headerDropped_, "too many threads at a time");
   headerDropped_ = dropped;
@@ -272,8 +283,10 @@ void ProcessReader::noteDrops(TimeNs nowNs) {
 
 /// Not before the end, for the end of such a range may be recorded much later.
 void ProcessReader::noteLostStarts(TimeNs nowNs) {
-  const std::uint64_t dropped = droppedStarts_ + header().droppedStarts.load(std::memory_order_relaxed);
-  const std::uint64_t all = dropped + startsNotKept_;
+  std::uint64_t all = 0;
+  addTo(all, droppedStarts_);
+  addTo(all, header().droppedStarts.load(std::memory_order_relaxed));
+  addTo(all, startsNotKept_);
   const std::uint64_t lost = all - std::min(all, unseenStarts_);
   const std::uint64_t notKept = std::min(lost, startsNotKept_);
   if (notKept > 0) book_.drop(nowNs, process_, {}, notKept, kTooManyOpen);
@@ -285,8 +298,9 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
   ++closedThreads_;
   const ThreadEntry& entry = view().thread(thread.index);
   if (entry.generation.load(std::memory_order_relaxed) == thread.generation) {
-    noteDrops(thread, entry, endNs, rangesLost(entry, thread.toldGap) - endedIn(entry));
-    droppedStarts_ += entry.droppedStarts.load(std::memory_order_relaxed);
+    const std::uint64_t lost = rangesLost(entry, thread.toldGap);
+    noteDrops(thread, entry, endNs, lost - std::min(lost, endedIn(entry)));
+    addTo(droppedStarts_, entry.droppedStarts.load(std::memory_order_relaxed));
   }
   if (!thread.id) return;
   closeAll(thread, endNs);
@@ -304,6 +318,11 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
   book_.leaveThread(thread.id);
 }
 
+void ProcessReader::forget(std::unique_ptr<Thread>& thread) {
+  if (thread != nullptr) thread->stacks.giveBack(book_.openBudget());
+  thread.reset();
+}
+
 bool ProcessReader::atEnd(const Thread& thread) const {
   if (thread.stuck || thread.segment == 0) return true;
   if (view().segment(thread.segment).next.load(std::memory_order_acquire) != 0) return false;
@@ -316,7 +335,7 @@ void ProcessReader::close(TimeNs endNs) {
   for (std::unique_ptr<Thread>& thread : threads_) {
     if (thread == nullptr) continue;
     if (!thread->closed) closeThread(*thread, lastNs);
-    thread.reset();
+    forget(thread);
   }
   started_.takeAll(book_.openBudget(), [&](StartedRange started) {
     started.range.flags |= kUnfinished;

@@ -128,6 +128,8 @@ class ProcessReader {
   /// Ends the innermost range of `open`, or up to `most` that began unseen together: these give one row, and all but
   /// one count as not kept. Returns how many.
   std::uint64_t closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags = 0, std::uint64_t most = 1);
+  /// The same for as many as `count` of a domain's ranges.
+  void closeTops(Thread& thread, std::uint32_t domain, std::uint64_t count, TimeNs endNs);
   void notKept(Thread& thread, std::uint64_t ranges);
   /// False where there is no room for it.
   bool open(Thread& thread, const OpenRange& range);
@@ -140,6 +142,7 @@ class ProcessReader {
   void emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth, RangeKind kind,
             ThreadId endThread);
   void closeThread(Thread& thread, TimeNs endNs);
+  void forget(std::unique_ptr<Thread>& thread);
   /// Ends whose beginnings would have been read by now. With `all` those that came in this pass, too.
   void closeUnseen(bool all);
 

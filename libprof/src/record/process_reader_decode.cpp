@@ -73,7 +73,7 @@ std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs en
 }
 
 bool ProcessReader::open(Thread& thread, const OpenRange& range) {
-  if (thread.stacks.of(range.domain).push(range, book_.openBudget())) return true;
+  if (thread.stacks.of(range.domain, book_.openBudget()).push(range, book_.openBudget())) return true;
   notKept(thread, range.times);
   return false;
 }
@@ -84,7 +84,7 @@ void ProcessReader::notKept(Thread& thread, std::uint64_t ranges) {
 }
 
 void ProcessReader::closeAll(Thread& thread, TimeNs endNs) {
-  thread.stacks.forEach([&](OpenStack& open) {
+  thread.stacks.closeAll([&](OpenStack& open) {
     open.endSkipped(open.size());
     while (!open.empty()) closeTop(thread, open, endNs, kUnfinished, OpenStack::kAll);
   });
@@ -114,8 +114,8 @@ void ProcessReader::openSaid(Thread& thread, const std::uint64_t* slot, std::uin
 }
 
 void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
-  OpenStack& open = thread.stacks.of(domain);
-  if (open.empty()) {
+  OpenStack* open = thread.stacks.find(domain);
+  if (open == nullptr) {
     if (thread.mayEndUnseen) return;
     if (flightRecorder()) ++thread.unseen;
     ++book_.stats().events;
@@ -125,7 +125,7 @@ void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
     unseen.flags = kNoStart;
     return emit(unseen, thread.id, timeNs, 0, RangeKind::PushPop, {});
   }
-  closeTop(thread, open, timeNs);
+  closeTop(thread, *open, timeNs);
 }
 
 void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs) {
@@ -153,6 +153,13 @@ void ProcessReader::start(Thread& thread, std::uint64_t number, const OpenRange&
   --book_.stats().events;
 }
 
+void ProcessReader::closeTops(Thread& thread, std::uint32_t domain, std::uint64_t count, TimeNs endNs) {
+  while (OpenStack* open = count > 0 ? thread.stacks.find(domain) : nullptr) {
+    count -= open->endSkipped(count);
+    if (count > 0 && !open->empty()) count -= closeTop(thread, *open, endNs, kUnfinished, count);
+  }
+}
+
 void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
   thread.toldGap = static_cast<std::uint32_t>(slot[3] >> 1);
   if ((slot[3] & 1) != 0) {
@@ -160,13 +167,10 @@ void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::ui
     closeAll(thread, timeNs);
   }
   for (std::size_t i = 2; i < slotsOf(word); ++i) {
-    OpenStack& open = thread.stacks.of(static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff);
-    std::uint64_t pops = slot[2 * i + 1] >> 32;
-    for (pops -= open.endSkipped(pops); pops > 0 && !open.empty();)
-      pops -= closeTop(thread, open, timeNs, kUnfinished, pops);
     OpenRange unseen;
     unseen.startNs = timeNs;
     unseen.domain = static_cast<std::uint32_t>(slot[2 * i]) & 0xffffff;
+    closeTops(thread, unseen.domain, slot[2 * i + 1] >> 32, timeNs);
     unseen.flags = kNoStart;
     unseen.times = static_cast<std::uint32_t>(slot[2 * i + 1]);
     if (unseen.times == 0) continue;
@@ -180,10 +184,8 @@ void ProcessReader::decodeWhole(Thread& thread, const std::uint64_t* slot, std::
                                 const ClockLine& clock) {
   Whole whole;
   std::memcpy(&whole, slot + 2, sizeof whole);
-  const bool tsc = header().clock == ClockKind::Tsc;
   const auto put = [&](std::uint64_t after, const auto& part) {
-    const std::uint64_t at = stamp + after;
-    thread.lastNs = std::max(thread.lastNs, tsc ? clock.toMonotonic(at) : static_cast<TimeNs>(at));
+    thread.lastNs = std::max(thread.lastNs, timeOf(stamp + after, clock));
     decode(thread, part.data(), part[1], thread.lastNs);
   };
   using Words = std::uint64_t;

@@ -46,7 +46,7 @@ void ProcessReader::recycle() {
     if (thread == nullptr) continue;
     if (thread->closed) {
       release(*thread);
-      thread.reset();
+      forget(thread);
     } else {
       emptyInPlace(*thread);
     }

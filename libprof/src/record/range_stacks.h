@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lacuna/prof/events.h"
@@ -52,6 +53,8 @@ class OpenBudget {
     bytes_ += bytes;
     return true;
   }
+  /// What is there already counts, also beyond the most.
+  void takeAnyway(std::uint64_t bytes) { bytes_ += bytes; }
   void give(std::uint64_t bytes) { bytes_ -= std::min(bytes, bytes_); }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
@@ -91,6 +94,8 @@ class OpenStack {
   explicit OpenStack(std::uint32_t domain) : domain_(domain) {}
   [[nodiscard]] std::uint32_t domain() const { return domain_; }
   static constexpr std::uint64_t kAll = UINT64_MAX;
+  /// No domain is called so: a stack of this name counts its ranges and keeps none.
+  static constexpr std::uint32_t kShared = 1u << 24;
 
   [[nodiscard]] bool empty() const { return depth_ == 0 && skipped_ == 0; }
   [[nodiscard]] std::uint64_t size() const { return depth_ + skipped_; }
@@ -98,7 +103,7 @@ class OpenStack {
   /// False where there is no room: the range counts, so that its end is not another's, but is not kept.
   bool push(const OpenRange& range, OpenBudget& budget) {
     const bool look = !range.isPlain();
-    if (skipped_ > 0 || !budget.take(costOf(look, range.said))) {
+    if (skipped_ > 0 || domain_ == kShared || !budget.take(costOf(look, range.said))) {
       skipped_ += range.times;
       return false;
     }
@@ -146,11 +151,13 @@ class OpenStack {
 
  private:
   friend class OpenStates;
+  friend class RangeStacks;
   static constexpr std::uint64_t costOf(bool look, bool said) {
     return sizeof(KeptRange) + (look ? sizeof(Look) : 0) + (said ? sizeof(Said) : 0);
   }
 
   std::uint32_t domain_;
+  bool isNoted_ = false;       ///< among those that RangeStacks closes
   std::uint64_t depth_ = 0;    ///< ranges that are kept
   std::uint64_t skipped_ = 0;  ///< ranges on top of the others
   std::uint64_t skippedSaved_ = 0;
@@ -159,18 +166,34 @@ class OpenStack {
   SavedPart part_;
 };
 
-/// What a thread has open: one stack per domain, the program's own first.
+/// What a thread has open: one stack per domain, the program's own first. A thread may name millions of domains, so
+/// their stacks are in the budget of the open ranges. Domains without room for a stack share one that keeps no range.
 class RangeStacks {
  public:
-  /// Valid until another domain is asked for.
-  OpenStack& of(std::uint32_t domain) {
-    for (std::size_t i = 0; i < std::min(kFew, stacks_.size()); ++i) {
-      if (stacks_[i].domain() == domain) return stacks_[i];
-    }
-    const auto [at, isNew] = others_.try_emplace(domain, stacks_.size());
-    if (isNew) stacks_.emplace_back(domain);
-    return stacks_[at->second];
+  /// Where ranges of the domain begin. Valid until another domain is asked for.
+  OpenStack& of(std::uint32_t domain, OpenBudget& budget) {
+    const std::size_t at = placeOf(domain);
+    return noted(at != kNone ? at : add(domain, budget));
   }
+  /// Where ranges of the domain end; nullptr when it has none open. Valid as above.
+  OpenStack* find(std::uint32_t domain) {
+    for (const std::uint32_t each : {domain, OpenStack::kShared}) {
+      const std::size_t at = placeOf(each);
+      if (at != kNone && !stacks_[at].empty()) return &stacks_[at];
+    }
+    return nullptr;
+  }
+  /// Calls `close` with each stack in which ranges have begun since the last time; it ends all of them.
+  template <class Close>
+  void closeAll(Close&& close) {
+    for (const std::uint32_t at : noted_) {
+      close(stacks_[at]);
+      stacks_[at].isNoted_ = false;
+    }
+    noted_.clear();
+  }
+  /// The thread is gone. Nothing may be asked of it any more.
+  void giveBack(OpenBudget& budget) { budget.give((stacks_.size() - 1) * kStackCost); }
   /// Of the open ranges that have some, innermost last.
   [[nodiscard]] bool hasSaid() const { return !said_.empty(); }
   void pushSaid(const Said& said) { said_.push_back(said); }
@@ -180,18 +203,55 @@ class RangeStacks {
     saidPart_.shrunkTo(said_.size());
     return said;
   }
-  template <class Visit>
-  void forEach(Visit&& visit) {
-    for (OpenStack& stack : stacks_) visit(stack);
-  }
 
  private:
   friend class OpenStates;
+  static constexpr std::size_t kNone = SIZE_MAX;
+  /// With its place in the table.
+  static constexpr std::uint64_t kStackCost = sizeof(OpenStack) + 48;
+
+  [[nodiscard]] std::size_t placeOf(std::uint32_t domain) const {
+    const std::size_t few = std::min(kFew, stacks_.size());
+    for (std::size_t i = 0; i < few; ++i) {
+      if (stacks_[i].domain() == domain) return i;
+    }
+    if (stacks_.size() <= kFew) return kNone;
+    const auto at = others_.find(domain);
+    return at != others_.end() ? at->second : kNone;
+  }
+  std::size_t add(std::uint32_t domain, OpenBudget& budget) {
+    if (!budget.take(kStackCost)) {
+      if (const std::size_t shared = placeOf(OpenStack::kShared); shared != kNone) return shared;
+      domain = OpenStack::kShared;
+      budget.takeAnyway(kStackCost);
+    }
+    return append(domain);
+  }
+  std::size_t append(std::uint32_t domain) {
+    others_.emplace(domain, stacks_.size());
+    stacks_.emplace_back(domain);
+    return stacks_.size() - 1;
+  }
+  OpenStack& noted(std::size_t at) {
+    if (!std::exchange(stacks_[at].isNoted_, true)) noted_.push_back(static_cast<std::uint32_t>(at));
+    return stacks_[at];
+  }
+  /// As it was saved, whether there is room or not.
+  OpenStack& loaded(std::uint32_t domain, OpenBudget& budget) {
+    std::size_t at = placeOf(domain);
+    if (at == kNone) {
+      budget.takeAnyway(kStackCost);
+      at = append(domain);
+    }
+    return noted(at);
+  }
+
   std::vector<Said> said_;
   SavedPart saidPart_;
   static constexpr std::size_t kFew = 4;  ///< are found quicker without a table
   std::vector<OpenStack> stacks_ = std::vector<OpenStack>(1, OpenStack(0));
   std::unordered_map<std::uint32_t, std::size_t> others_;  ///< where the stack of a domain is, but for the first
+  std::vector<std::uint32_t> noted_;                       ///< places of those that may have open ranges
 };
 
 }  // namespace lacuna::prof::recording

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "lacuna/prof/bounds.h"
+
 namespace lacuna::prof::recording {
 namespace {
 
@@ -80,7 +82,7 @@ void append(std::span<const std::byte> packed, const Renumber& with) {
       row.value = with.tables.text(static_cast<std::uint32_t>(row.value)).value;
     }
   }
-  if constexpr (std::is_same_v<Row, Drop>) with.book.stats().dropped += row.count;
+  if constexpr (std::is_same_v<Row, Drop>) addTo(with.book.stats().dropped, row.count);
   renumber(row, with);
   with.book.append(row);
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/prof/bounds.h"
 #include "lacuna/prof/file_error.h"
 #include "lacuna/prof/whole_file.h"
 #include "record/drain_core.h"
@@ -251,14 +252,19 @@ Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output, const
 std::uint64_t eventsOf(const View& view) {
   const auto count = static_cast<std::uint32_t>((view.offsets.end - view.offsets.segments) / kSegmentBytes);
   const Header& header = view.header();
-  std::uint64_t events = header.dropped.load() + header.droppedStarts.load() + header.droppedOpen.load();
+  std::uint64_t events = 0;
+  const auto add = [&](auto... counts) { (addTo(events, counts), ...); };
+  add(header.dropped.load(), header.droppedStarts.load(), header.droppedOpen.load());
+  // A damaged chain may lead around, or to another thread's segments: each segment counts once.
+  std::vector<bool> seen(count + 1);
   for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
     const ThreadEntry& entry = view.thread(index);
-    events += entry.dropped.load() + entry.droppedStarts.load() + entry.ended + rangesInGap(entry).all();
+    add(entry.dropped.load(), entry.droppedStarts.load(), entry.ended, rangesInGap(entry).all());
     std::uint32_t segment = entry.first.load();
-    for (std::uint32_t hops = 0; segment != 0 && segment <= count && hops < count; ++hops) {
+    while (segment != 0 && segment <= count && !seen[segment]) {
+      seen[segment] = true;
       const LostEvents lost = eventsIn(view.segmentBase(segment));
-      events += lost.events + lost.starts;
+      add(lost.events, lost.starts);
       segment = view.segment(segment).next.load();
     }
   }

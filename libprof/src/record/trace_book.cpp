@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lacuna/prof/bounds.h"
 #include "record/book_access.h"
 #include "record/saver.h"
 
@@ -208,7 +209,7 @@ std::optional<DeviceId> TraceBook::deviceOf(const std::string& uuid) const {
 }
 
 void TraceBook::drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count, std::string_view reason) {
-  stats_.dropped += count;
+  addTo(stats_.dropped, count);
   append(
       Drop{.timeNs = timeNs, .process = process, .thread = thread, .count = count, .reason = writer_.intern(reason)});
 }

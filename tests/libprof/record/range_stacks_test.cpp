@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace lacuna::prof::recording {
 namespace {
 
@@ -27,13 +29,46 @@ TEST(RangeStacks, ManyDomainsAreFoundWithoutASearch) {
   for (std::uint32_t domain = 0; domain < kDomains; ++domain) {
     OpenRange range;
     range.name = domain;
-    ASSERT_TRUE(stacks.of(domain).push(range, budget));
+    ASSERT_TRUE(stacks.of(domain, budget).push(range, budget));
   }
   for (std::uint32_t domain = 0; domain < kDomains; ++domain) {
     OpenRange range;
-    ASSERT_TRUE(stacks.of(domain).pop(range, budget));
+    ASSERT_TRUE(stacks.find(domain)->pop(range, budget));
     ASSERT_EQ(range.name, domain);
   }
+}
+
+TEST(RangeStacks, DomainsWithoutRoomCountTheirRangesTogether) {
+  RangeStacks stacks;
+  OpenBudget budget;
+  std::uint32_t domain = 1;
+  while (stacks.of(domain, budget).domain() == domain) ++domain;
+  EXPECT_LE(budget.bytes(), OpenBudget::kMost + 1024);
+  EXPECT_EQ(stacks.find(domain), nullptr) << "no range has begun there";
+  EXPECT_FALSE(stacks.of(domain, budget).push(OpenRange(), budget));
+  EXPECT_FALSE(stacks.of(domain + 1, budget).push(unseen(5), budget));
+  ASSERT_NE(stacks.find(domain), nullptr);
+  EXPECT_EQ(stacks.find(domain)->size(), 6u);
+  EXPECT_EQ(stacks.find(domain), stacks.find(domain + 1));
+  stacks.closeAll([](OpenStack& stack) { stack.endSkipped(stack.size()); });
+  EXPECT_EQ(stacks.find(domain), nullptr);
+  stacks.giveBack(budget);
+  EXPECT_EQ(budget.bytes(), 0u);
+}
+
+TEST(RangeStacks, OnlyThoseInWhichRangesHaveBegunAreClosed) {
+  RangeStacks stacks;
+  OpenBudget budget;
+  const auto closed = [&] {
+    std::vector<std::uint32_t> domains;
+    stacks.closeAll([&](OpenStack& stack) { domains.push_back(stack.domain()); });
+    return domains;
+  };
+  for (const std::uint32_t domain : {7u, 0u, 9u, 7u}) stacks.of(domain, budget);
+  EXPECT_EQ(closed(), (std::vector<std::uint32_t>{7, 0, 9}));
+  stacks.of(9, budget);
+  EXPECT_EQ(closed(), (std::vector<std::uint32_t>{9}));
+  EXPECT_EQ(closed(), std::vector<std::uint32_t>());
 }
 
 TEST(OpenStack, RangesThatBeganUnseenStandTogether) {
