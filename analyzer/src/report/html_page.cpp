@@ -78,31 +78,33 @@ void HtmlPage::notes(const std::vector<std::string>& lines) {
 }
 
 void HtmlPage::table(const Table& table, std::size_t rows) {
-  const auto shown = [&](auto&& add) {
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (!table.columns[i].heading.empty()) add(i);
-    }
-  };
-  body_ += "<div class=\"scroll\"><table><tr>";
-  shown([&](std::size_t i) {
-    body_ +=
-        fmt::format("<th title=\"{}\">{}</th>", xmlText(table.columns[i].meaning), xmlText(table.columns[i].heading));
-  });
-  body_ += "</tr>";
   const std::size_t listed = std::min(rows, table.rows.size());
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    // A band is shown only where recording added something.
+    bool hasText = table.columns[i].kind != ColumnKind::Band;
+    for (std::size_t r = 0; r < listed && !hasText; ++r) hasText = !table.text(r, i).empty();
+    if (hasText && !table.columns[i].heading.empty()) shown.push_back(i);
+  }
+  body_ += "<div class=\"scroll\"><table><tr>";
+  for (const std::size_t i : shown) {
+    const ColumnInfo& column = table.columns[i];
+    body_ += fmt::format("<th title=\"{}\">{}</th>", xmlText(column.meaning), xmlText(column.heading));
+  }
+  body_ += "</tr>";
   for (std::size_t r = 0; r < listed; ++r) {
     body_ += "<tr>";
-    shown([&](std::size_t i) {
+    for (const std::size_t i : shown) {
       const bool isName = table.columns[i].kind == ColumnKind::Name;
-      const std::string text = table.text(r, i);
-      body_ += fmt::format("<td>{}</td>", isName ? shortName(text) : xmlText(text));
-    });
+      body_ += fmt::format("<td>{}</td>", isName ? shortName(table.text(r, i)) : xmlText(table.text(r, i)));
+    }
     body_ += "</tr>";
   }
   body_ += "</table></div>\n";
-  if (table.rows.size() > listed)
+  if (table.rows.size() > listed) {
     body_ += fmt::format("<div class=\"dim\">and {} more: lacuna report FILE --csv {}</div>\n",
                          table.rows.size() - listed, table.key);
+  }
 }
 
 void HtmlPage::bar(const Ledger& ledger, const Ledger& bands) {

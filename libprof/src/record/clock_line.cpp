@@ -80,8 +80,7 @@ TimeNs ClockLine::along(const Tick& from, const Tick& to, std::uint64_t tsc) con
 TimeNs ClockLine::toMonotonic(std::uint64_t tsc) const {
   if (ticks_.empty()) return inBounds(static_cast<TimeNs>(tsc));
   // Without a second tick a stamp counts as a nanosecond.
-  if (ticks_.size() == 1)
-    return inBounds(Wide{ticks_[0].monotonicNs} + static_cast<std::int64_t>(tsc - ticks_[0].tsc));
+  if (ticks_.size() == 1) return inBounds(Wide{ticks_[0].monotonicNs} + static_cast<std::int64_t>(tsc - ticks_[0].tsc));
   // What is drained is almost always from after the last tick but one.
   const Tick* to = &ticks_.back();
   if (tsc < (to - 1)->tsc) {
