@@ -66,7 +66,7 @@ TEST(Palette, InkContrastsWithItsGround) {
 }
 
 TEST(Text, ValuesOfCountersCarryTheirUnit) {
-  EXPECT_EQ(valueText(2048, "bytes/s"), "2.00 KiB/s");
+  EXPECT_EQ(valueText(2048, "bytes/s"), "2.05 kB/s");
   EXPECT_EQ(valueText(297.7, "1/s"), "297.7/s");
   EXPECT_EQ(valueText(41.68, "percent of a core"), "41.68 % of a core");
   EXPECT_EQ(valueText(12, "percent"), "12 %");

@@ -12,14 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "query/guarded.h"
+#include "query/sqlite_table.h"
 #include "store/backend.h"
 
 namespace lacuna::analyzer {
 namespace {
 
-/// One of these for each table, for as long as the connection lives.
-struct Module {
+struct EventSource {
   const Store* store = nullptr;
   std::size_t table = 0;
   std::uint64_t mostKeptRows = 0;
@@ -39,16 +38,38 @@ struct Index {
   std::vector<Entry> entries;  ///< else: by value, rows of the same in their order
 };
 
+struct Cursor;
+
 struct EventTable : sqlite3_vtab {
-  const Store* store = nullptr;
-  std::size_t number = 0;
-  const prof::TableSpec* spec = nullptr;
+  using Source = EventSource;
+  using Cursor = ::lacuna::analyzer::Cursor;
+
+  explicit EventTable(const EventSource& source)
+      : sqlite3_vtab{},
+        store(source.store),
+        number(source.table),
+        spec(&prof::allTables()[source.table]),
+        time(columnWithHint(*spec, prof::Hint::Time)),
+        mostKeptRows(source.mostKeptRows),
+        indexes(spec->columnCount) {}
+  [[nodiscard]] std::string sql() const;
+  int plan(sqlite3_index_info& info) const;
+
+  const Store* store;
+  std::size_t number;
+  const prof::TableSpec* spec;
   std::optional<std::size_t> time;
-  std::uint64_t mostKeptRows = 0;
+  std::uint64_t mostKeptRows;
   std::vector<Index> indexes;  ///< by column
 };
 
 struct Cursor : sqlite3_vtab_cursor {
+  explicit Cursor(const EventTable& table) : sqlite3_vtab_cursor{}, columns(table.spec->columnCount) {}
+  int filter(int plan, const char* used, std::span<sqlite3_value*> values);
+  void next();
+  [[nodiscard]] bool atEnd() const { return row >= end; }
+  void answer(sqlite3_context* context, int number);
+
   std::uint64_t row = 0;
   std::uint64_t end = 0;
   std::vector<ColumnView> columns;  ///< fetched when first asked for
@@ -81,32 +102,14 @@ enum Bound : int {
 constexpr int kBounds[] = {kTimeAtLeast, kTimeAbove, kTimeAtMost, kTimeBelow, kTimeEqual, kRowEqual};
 constexpr int kKeyShift = 8;
 
-int connect(sqlite3* db, void* client, int, const char* const*, sqlite3_vtab** out, char**) {
-  const auto& module = *static_cast<const Module*>(client);
-  auto* table = new EventTable();
-  table->store = module.store;
-  table->number = module.table;
-  table->spec = &prof::allTables()[module.table];
-  table->mostKeptRows = module.mostKeptRows;
-  table->time = columnWithHint(*table->spec, prof::Hint::Time);
-  table->indexes.resize(table->spec->columnCount);
-  std::string sql = "CREATE TABLE x(";
-  for (std::size_t i = 0; i < table->spec->columnCount; ++i) {
-    const prof::ColumnSpec& column = table->spec->columns[i];
+std::string EventTable::sql() const {
+  TableSql sql;
+  for (std::size_t i = 0; i < spec->columnCount; ++i) {
+    const prof::ColumnSpec& column = spec->columns[i];
     const bool isText = column.refers == prof::Refers::String;
-    if (i > 0) sql += ", ";
-    sql += '"';
-    sql += column.name;
-    sql += isText ? "\" TEXT" : column.type == prof::ColumnType::F64 ? "\" REAL" : "\" INTEGER";
+    sql.add(column.name, isText ? "TEXT" : column.type == prof::ColumnType::F64 ? "REAL" : "INTEGER");
   }
-  sql += ")";
-  *out = table;
-  return sqlite3_declare_vtab(db, sql.c_str());
-}
-
-int disconnect(sqlite3_vtab* table) {
-  delete static_cast<EventTable*>(table);
-  return SQLITE_OK;
+  return sql.take();
 }
 
 int boundOf(const EventTable& table, const sqlite3_index_info::sqlite3_index_constraint& constraint) {
@@ -143,56 +146,42 @@ int joinCondition(const EventTable& table, sqlite3_index_info* info) {
   return -1;
 }
 
-int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info) {
-  const auto& table = *static_cast<EventTable*>(base);
-  double rows = static_cast<double>(table.store->rows(table.number)) + 1;
+int EventTable::plan(sqlite3_index_info& info) const {
+  double rows = static_cast<double>(store->rows(number)) + 1;
   int argument = 0;
   const auto isOneRow = [&](const auto& constraint) {
-    const int bound = constraint.usable != 0 ? boundOf(table, constraint) : 0;
+    const int bound = constraint.usable != 0 ? boundOf(*this, constraint) : 0;
     return bound == kTimeEqual || bound == kRowEqual;
   };
-  const std::span constraints(info->aConstraint, static_cast<std::size_t>(info->nConstraint));
-  const int join = std::ranges::any_of(constraints, isOneRow) ? -1 : joinCondition(table, info);
+  const std::span constraints(info.aConstraint, static_cast<std::size_t>(info.nConstraint));
+  const int join = std::ranges::any_of(constraints, isOneRow) ? -1 : joinCondition(*this, &info);
   if (join >= 0) {
-    info->aConstraintUsage[join].argvIndex = ++argument;
-    info->idxNum = kKeyEqual | info->aConstraint[join].iColumn << kKeyShift;
+    info.aConstraintUsage[join].argvIndex = ++argument;
+    info.idxNum = kKeyEqual | info.aConstraint[join].iColumn << kKeyShift;
     rows = std::min(rows, 10.0);
   }
   for (const int bound : kBounds) {
     if (join >= 0) break;
-    for (int i = 0; i < info->nConstraint; ++i) {
-      const auto& constraint = info->aConstraint[i];
-      if (constraint.usable == 0 || boundOf(table, constraint) != bound) continue;
-      info->aConstraintUsage[i].argvIndex = ++argument;
-      info->idxNum |= bound;
+    for (int i = 0; i < info.nConstraint; ++i) {
+      const auto& constraint = info.aConstraint[i];
+      if (constraint.usable == 0 || boundOf(*this, constraint) != bound) continue;
+      info.aConstraintUsage[i].argvIndex = ++argument;
+      info.idxNum |= bound;
       rows = bound == kRowEqual ? 1 : bound == kTimeEqual ? std::min(rows, 10.0) : rows / 4;
       break;
     }
   }
   // Rows come in the order of their time.
-  if (table.time && info->nOrderBy == 1 && info->aOrderBy[0].iColumn == static_cast<int>(*table.time) &&
-      info->aOrderBy[0].desc == 0) {
-    info->orderByConsumed = 1;
+  if (time && info.nOrderBy == 1 && info.aOrderBy[0].iColumn == static_cast<int>(*time) && info.aOrderBy[0].desc == 0) {
+    info.orderByConsumed = 1;
   }
-  info->idxStr = sqlite3_mprintf("%llu", info->colUsed);
-  if (info->idxStr == nullptr) return SQLITE_NOMEM;
-  info->needToFreeIdxStr = 1;
-  info->estimatedRows = static_cast<sqlite3_int64>(rows);
-  const auto all = static_cast<double>(table.store->rows(table.number)) + 2;
-  info->estimatedCost = rows + (info->idxNum != 0 ? std::log2(all) : 0);
-  if ((info->idxNum & kRowEqual) != 0) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
-  return SQLITE_OK;
-}
-
-int open(sqlite3_vtab* base, sqlite3_vtab_cursor** out) {
-  auto* cursor = new Cursor();
-  cursor->columns.resize(static_cast<EventTable*>(base)->spec->columnCount);
-  *out = cursor;
-  return SQLITE_OK;
-}
-
-int close(sqlite3_vtab_cursor* cursor) {
-  delete static_cast<Cursor*>(cursor);
+  info.idxStr = sqlite3_mprintf("%llu", info.colUsed);
+  if (info.idxStr == nullptr) return SQLITE_NOMEM;
+  info.needToFreeIdxStr = 1;
+  info.estimatedRows = static_cast<sqlite3_int64>(rows);
+  const auto all = static_cast<double>(store->rows(number)) + 2;
+  info.estimatedCost = rows + (info.idxNum != 0 ? std::log2(all) : 0);
+  if ((info.idxNum & kRowEqual) != 0) info.idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
   return SQLITE_OK;
 }
 
@@ -365,107 +354,71 @@ bool startStream(Cursor& cursor, const Wanted& wanted, std::uint64_t used) {
   return true;
 }
 
-int filter(sqlite3_vtab_cursor* base, int index, const char* used, int count, sqlite3_value** values) {
-  auto& cursor = *static_cast<Cursor*>(base);
-  auto& table = *static_cast<EventTable*>(cursor.pVtab);
-  cursor.match = nullptr;
-  if ((index & kKeyEqual) != 0) {
-    cursor.stream = nullptr;
-    cursor.row = 0;
-    cursor.end = table.store->rows(table.number);
-    const auto key = static_cast<std::size_t>(index >> kKeyShift);
+int Cursor::filter(int plan, const char* used, std::span<sqlite3_value*> values) {
+  auto& table = *static_cast<EventTable*>(pVtab);
+  match = nullptr;
+  if ((plan & kKeyEqual) != 0) {
+    stream = nullptr;
+    row = 0;
+    end = table.store->rows(table.number);
+    const auto key = static_cast<std::size_t>(plan >> kKeyShift);
     if (++table.indexes[key].asked > kMostPasses) {
-      findKey(cursor, table, key, values[0]);
+      findKey(*this, table, key, values[0]);
     } else {
-      startStream(cursor, {}, std::strtoull(used, nullptr, 10));
+      startStream(*this, {}, std::strtoull(used, nullptr, 10));
     }
     return SQLITE_OK;
   }
-  const Wanted wanted = wantedBy(index, count, values);
-  cursor.row = 0;
-  cursor.end = wanted.nothing ? 0 : table.store->rows(table.number);
-  if (wanted.nothing || startStream(cursor, wanted, std::strtoull(used, nullptr, 10))) return SQLITE_OK;
+  const Wanted wanted = wantedBy(plan, static_cast<int>(values.size()), values.data());
+  row = 0;
+  end = wanted.nothing ? 0 : table.store->rows(table.number);
+  if (wanted.nothing || startStream(*this, wanted, std::strtoull(used, nullptr, 10))) return SQLITE_OK;
   if (wanted.row) {
-    cursor.row = *wanted.row < 0 ? cursor.end : static_cast<std::uint64_t>(*wanted.row);
-    cursor.end = std::min(cursor.end, cursor.row + 1);
+    row = *wanted.row < 0 ? end : static_cast<std::uint64_t>(*wanted.row);
+    end = std::min(end, row + 1);
   }
   if (wanted.fromNs == INT64_MIN && wanted.toNs == INT64_MAX) return SQLITE_OK;
-  const auto* from = reinterpret_cast<const prof::TimeNs*>(columnOf(cursor, *table.time).data);
+  const auto* from = reinterpret_cast<const prof::TimeNs*>(columnOf(*this, *table.time).data);
   const auto* to = from + table.store->rows(table.number);
-  cursor.row = std::max(cursor.row, static_cast<std::uint64_t>(std::lower_bound(from, to, wanted.fromNs) - from));
-  cursor.end = std::min(cursor.end, static_cast<std::uint64_t>(std::upper_bound(from, to, wanted.toNs) - from));
+  row = std::max(row, static_cast<std::uint64_t>(std::lower_bound(from, to, wanted.fromNs) - from));
+  end = std::min(end, static_cast<std::uint64_t>(std::upper_bound(from, to, wanted.toNs) - from));
   return SQLITE_OK;
 }
 
-int next(sqlite3_vtab_cursor* base) {
-  auto& cursor = *static_cast<Cursor*>(base);
-  if (cursor.match != nullptr && ++cursor.match != cursor.matchEnd) {
-    cursor.row = cursor.match->row;
-    cursor.end = cursor.row + 1;
-    return SQLITE_OK;
+void Cursor::next() {
+  if (match != nullptr && ++match != matchEnd) {
+    row = match->row;
+    end = row + 1;
+    return;
   }
-  if (++cursor.row == cursor.end && cursor.stream) pull(cursor);
-  return SQLITE_OK;
+  if (++row == end && stream) pull(*this);
 }
 
-int eof(sqlite3_vtab_cursor* base) {
-  const auto& cursor = *static_cast<Cursor*>(base);
-  return static_cast<int>(cursor.row >= cursor.end);
-}
-
-int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int number) {
-  auto& cursor = *static_cast<Cursor*>(base);
-  const auto& table = *static_cast<const EventTable*>(cursor.pVtab);
+void Cursor::answer(sqlite3_context* context, int number) {
+  const auto& table = *static_cast<const EventTable*>(pVtab);
   const prof::ColumnSpec& spec = table.spec->columns[number];
-  const int place = cursor.stream ? cursor.place[static_cast<std::size_t>(number)] : -1;
-  const bool streamed = place >= 0;
-  const std::byte* values = streamed ? cursor.block.columns[static_cast<std::size_t>(place)]
-                                     : columnOf(cursor, static_cast<std::size_t>(number)).data;
-  const std::uint64_t row = cursor.row - (streamed ? cursor.block.firstRow : 0);
+  const int from = stream ? place[static_cast<std::size_t>(number)] : -1;
+  const bool streamed = from >= 0;
+  const std::byte* values =
+      streamed ? block.columns[static_cast<std::size_t>(from)] : columnOf(*this, static_cast<std::size_t>(number)).data;
+  const std::uint64_t at = row - (streamed ? block.firstRow : 0);
   if (spec.refers == prof::Refers::String) {
-    const std::string_view text = table.store->text(prof::StringId(valueAt<std::uint32_t>(values, row)));
-    sqlite3_result_text(context, text.data() == nullptr ? "" : text.data(), static_cast<int>(text.size()),
-                        SQLITE_STATIC);
-    return SQLITE_OK;
+    const std::string_view text = table.store->text(prof::StringId(valueAt<std::uint32_t>(values, at)));
+    return answerText(context, text);
   }
   if (spec.type == prof::ColumnType::F64) {
-    sqlite3_result_double(context, valueAt<double>(values, row));
+    sqlite3_result_double(context, valueAt<double>(values, at));
   } else {
-    sqlite3_result_int64(context, integerAt(spec.type, values, row));
+    sqlite3_result_int64(context, integerAt(spec.type, values, at));
   }
-  return SQLITE_OK;
-}
-
-int rowid(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
-  *out = static_cast<sqlite3_int64>(static_cast<Cursor*>(cursor)->row);
-  return SQLITE_OK;
-}
-
-/// Without xCreate a table is eponymous: it exists under its module's name.
-sqlite3_module makeModule() {
-  sqlite3_module module{};
-  module.xConnect = guarded<connect>;
-  module.xDisconnect = guarded<disconnect>;
-  module.xBestIndex = guarded<bestIndex>;
-  module.xOpen = guarded<open>;
-  module.xClose = guarded<close>;
-  module.xFilter = guarded<filter>;
-  module.xNext = guarded<next>;
-  module.xEof = guarded<eof>;
-  module.xColumn = guarded<column>;
-  module.xRowid = guarded<rowid>;
-  return module;
 }
 
 }  // namespace
 
 void registerTables(sqlite3* db, const Store& store, std::uint64_t mostKeptRows) {
-  static const sqlite3_module kModule = makeModule();
-  const auto tables = prof::allTables();
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    const std::string name(tables[i].name);
-    sqlite3_create_module_v2(db, name.c_str(), &kModule, new Module{&store, i, mostKeptRows},
-                             [](void* module) { delete static_cast<Module*>(module); });
+  for (std::size_t i = 0; i < prof::allTables().size(); ++i) {
+    SqliteTable<EventTable>::add(db, prof::allTables()[i].name,
+                                 std::make_unique<EventSource>(EventSource{&store, i, mostKeptRows}));
   }
 }
 

@@ -79,13 +79,7 @@ void HtmlPage::notes(const std::vector<std::string>& lines) {
 
 void HtmlPage::table(const Table& table, std::size_t rows) {
   const std::size_t listed = std::min(rows, table.rows.size());
-  std::vector<std::size_t> shown;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    // A band is shown only where recording added something.
-    bool hasText = table.columns[i].kind != ColumnKind::Band;
-    for (std::size_t r = 0; r < listed && !hasText; ++r) hasText = !table.text(r, i).empty();
-    if (hasText && !table.columns[i].heading.empty()) shown.push_back(i);
-  }
+  const std::vector<std::size_t> shown = table.shownColumns(listed);
   body_ += "<div class=\"scroll\"><table><tr>";
   for (const std::size_t i : shown) {
     const ColumnInfo& column = table.columns[i];

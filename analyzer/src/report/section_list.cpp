@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lacuna/analyzer/table.h"
@@ -43,6 +45,17 @@ std::vector<Table> reportTables(const Analysis& analysis) {
     for (Table& table : tablesOf(*section, analysis)) out.push_back(std::move(table));
   }
   return out;
+}
+
+Table reportTable(const Analysis& analysis, std::string_view key) {
+  for (const Section* section : allSections()) {
+    for (const Table& columns : columnsOf(*section)) {
+      if (columns.key != key) continue;
+      std::vector<Table> tables = tablesOf(*section, analysis);
+      return std::move(*std::ranges::find(tables, key, &Table::key));
+    }
+  }
+  return {};
 }
 
 std::string sectionListText() {

@@ -13,7 +13,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-std::int64_t wholeNumber(const Cell& cell) {
+std::int64_t wholeNumber(const TableCell& cell) {
   if (const auto* number = std::get_if<std::int64_t>(&cell)) return *number;
   if (const auto* number = std::get_if<std::uint64_t>(&cell)) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(*number, INT64_MAX));
@@ -21,7 +21,7 @@ std::int64_t wholeNumber(const Cell& cell) {
   return 0;
 }
 
-double number(const Cell& cell) {
+double numberOf(const TableCell& cell) {
   if (const auto* value = std::get_if<double>(&cell)) return *value;
   if (const auto* value = std::get_if<std::uint64_t>(&cell)) return static_cast<double>(*value);
   return static_cast<double>(wholeNumber(cell));
@@ -40,9 +40,30 @@ std::size_t Table::columnOf(std::string_view wanted) const {
   return static_cast<std::size_t>(found - columns.begin());
 }
 
+std::vector<std::size_t> Table::shownColumns(std::size_t firstRows) const {
+  const std::size_t listed = std::min(firstRows, rows.size());
+  const auto isEmpty = [&](std::size_t column) {
+    for (std::size_t row = 0; row < listed; ++row) {
+      const auto* text = std::get_if<std::string>(&rows[row][column]);
+      if (text != nullptr ? !text->empty() : number(row, column) != 0) return false;
+    }
+    return true;
+  };
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool canGo = columns[i].isOptional || columns[i].kind == ColumnKind::Band;
+    if (!columns[i].heading.empty() && !(canGo && isEmpty(i))) shown.push_back(i);
+  }
+  return shown;
+}
+
+double Table::number(std::size_t row, std::size_t column) const {
+  return numberOf(rows[row][column]);
+}
+
 std::string Table::text(std::size_t row, std::size_t column) const {
   const ColumnInfo& info = columns[column];
-  const Cell& cell = rows[row][column];
+  const TableCell& cell = rows[row][column];
   switch (info.kind) {
     case ColumnKind::Text:
     case ColumnKind::Name:
@@ -52,13 +73,13 @@ std::string Table::text(std::size_t row, std::size_t column) const {
     case ColumnKind::Time:
       return prof::timeText(wholeNumber(cell));
     case ColumnKind::Bytes:
-      return prof::bytesText(number(cell));
+      return prof::bytesText(numberOf(cell));
     case ColumnKind::Rate:
-      return number(cell) > 0 ? prof::bytesText(number(cell)) + "/s" : "";
+      return numberOf(cell) > 0 ? prof::rateText(numberOf(cell)) : "";
     case ColumnKind::Share:
-      return number(cell) < 0 ? "" : prof::shareText(number(cell));
+      return numberOf(cell) < 0 ? "" : prof::shareText(numberOf(cell));
     case ColumnKind::Number:
-      return fmt::format("{:.1f}", number(cell));
+      return fmt::format("{:.1f}", numberOf(cell));
     case ColumnKind::Band:
       return humanBand(wholeNumber(cell), wholeNumber(rows[row][columnOf(info.figure)]));
     case ColumnKind::Flag:
@@ -75,7 +96,7 @@ std::string tableCsv(const Table& table) {
     if (column + 1 == table.columns.size()) out += '\n';
   };
   for (std::size_t i = 0; i < table.columns.size(); ++i) add(i, [&] { appendCsvText(out, table.columns[i].key); });
-  for (const std::vector<Cell>& row : table.rows) {
+  for (const std::vector<TableCell>& row : table.rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       add(i, [&] {
         if (const auto* text = std::get_if<std::string>(&row[i])) {

@@ -137,9 +137,8 @@ void TextPage::table(const Table& table, int rows) {
   std::vector<std::size_t> shown;
   int figures = 1;
   std::size_t texts = 0;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+  for (const std::size_t i : table.shownColumns()) {
     const ColumnInfo& column = table.columns[i];
-    if (column.heading.empty() || (column.kind == ColumnKind::Band && !hasBands_)) continue;
     const int more = isText(column.kind) ? 0 : 1 + widthOf(column.kind);
     if (more > 0 && figures + more + kShortestName > width_) continue;
     figures += more;

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "lacuna/analyzer/table.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -58,64 +59,84 @@ TableColumn sortedBy(TableColumn column, const std::vector<FigureKey>& keys) {
   return column;
 }
 
-/// What recording may have added to a column's figures.
-template <class Rows, class Get>
-TableColumn withBands(TableColumn column, const Rows& rows, Get&& bandOf) {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::int64_t band = bandOf(rows[i]);
-    const QString share = bandWords(band, static_cast<std::int64_t>(column.numbers[i]));
-    column.notes.push_back(share.isEmpty()
-                               ? QString()
-                               : Tables::tr("%1: recording may have added %2 to it").arg(share, durationWords(band)));
+Kind kindOf(analyzer::ColumnKind kind) {
+  switch (kind) {
+    case analyzer::ColumnKind::Time:
+      return Kind::Duration;
+    case analyzer::ColumnKind::Bytes:
+      return Kind::Bytes;
+    case analyzer::ColumnKind::Share:
+      return Kind::Percent;
+    case analyzer::ColumnKind::Count:
+      return Kind::Count;
+    default:
+      return Kind::Text;
+  }
+}
+
+/// What recording may have added to each of a column's figures.
+void addBands(const analyzer::Table& table, std::size_t band, TableColumn& figures) {
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const std::string share = table.text(row, band);
+    figures.notes.push_back(share.empty() ? QString()
+                                          : Tables::tr("%1: recording may have added %2 to it")
+                                                .arg(words(share), durationWords(table.number(row, band))));
+  }
+}
+
+TableColumn columnOf(const analyzer::Table& table, std::size_t at) {
+  const analyzer::ColumnInfo& info = table.columns[at];
+  QString title = Tables::tr(std::string(info.heading).c_str());
+  title.replace(0, 1, title.left(1).toUpper());
+  TableColumn column{title, kindOf(info.kind)};
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    if (column.kind == Kind::Text) {
+      column.texts.push_back(words(table.text(row, at)));
+    } else {
+      column.numbers.push_back(table.number(row, at));
+    }
   }
   return column;
 }
 
 }  // namespace
 
+namespace {
+
+/// A table of the report. `bar`: the key of the column that is drawn too.
+TableData tableOf(const analyzer::Table& table, std::string_view bar) {
+  TableData out;
+  std::vector<std::string_view> keys;
+  for (const std::size_t at : table.shownColumns()) {
+    const analyzer::ColumnInfo& info = table.columns[at];
+    if (info.kind == analyzer::ColumnKind::Band) {
+      const auto figures = std::find(keys.begin(), keys.end(), info.figure);
+      if (figures != keys.end()) addBands(table, at, out[static_cast<std::size_t>(figures - keys.begin())]);
+      continue;
+    }
+    out.push_back(columnOf(table, at));
+    out.back().bar = info.key == bar;
+    keys.push_back(info.key);
+  }
+  return out;
+}
+
+}  // namespace
+
 TableData kernelTableOf(const analyzer::Analysis& analysis) {
-  const auto& rows = analysis.kernels;
-  return {texts(Tables::tr("Kernel"), rows, [](const auto& r) { return QString::fromStdString(r.name); }),
-          numbers(Tables::tr("Calls"), Kind::Count, rows, [](const auto& r) { return r.count; }),
-          asBars(withBands(numbers(Tables::tr("Total"), Kind::Duration, rows, [](const auto& r) { return r.totalNs; }),
-                           rows, [](const auto& r) { return r.recordingNs; })),
-          numbers(Tables::tr("Mean"), Kind::Duration, rows, [](const auto& r) { return r.meanNs(); }),
-          numbers(Tables::tr("Shortest"), Kind::Duration, rows, [](const auto& r) { return r.minNs; }),
-          numbers(Tables::tr("Longest"), Kind::Duration, rows, [](const auto& r) { return r.maxNs; })};
+  return tableOf(analyzer::reportTable(analysis, "kernels"), "total_ns");
 }
 
 TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
   const auto& rows = byShapes ? analysis.operatorShapes : analysis.operators;
-  TableData table{texts(Tables::tr("Operator"), rows, [](const auto& r) { return QString::fromStdString(r.name); })};
-  if (byShapes) {
-    table.push_back(
-        texts(Tables::tr("Input shapes"), rows, [](const auto& r) { return QString::fromStdString(r.shapes); }));
-  }
-  table.push_back(numbers(Tables::tr("Calls"), Kind::Count, rows, [](const auto& r) { return r.count; }));
-  table.push_back(
-      withBands(numbers(Tables::tr("Host total"), Kind::Duration, rows, [](const auto& r) { return r.totalNs; }), rows,
-                [](const auto& r) { return r.recordingNs; }));
-  table.push_back(
-      withBands(numbers(Tables::tr("Host self"), Kind::Duration, rows, [](const auto& r) { return r.selfNs; }), rows,
-                [](const auto& r) { return r.selfRecordingNs; }));
-  table.push_back(
-      withBands(numbers(Tables::tr("Device"), Kind::Duration, rows, [](const auto& r) { return r.deviceNs; }), rows,
-                [](const auto& r) { return r.deviceRecordingNs; }));
   // What an operator costs is the device's time where there is any.
   const bool device = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.deviceNs > 0; });
-  (device ? table.back() : table[table.size() - 3]).bar = true;
-  if (analysis.memory.present)
-    table.push_back(numbers(Tables::tr("Memory kept"), Kind::Bytes, rows, [](const auto& r) { return r.memBytes; }));
-  return table;
+  return tableOf(analyzer::reportTable(analysis, byShapes ? "operators" : "operator_names"),
+                 device ? "device_ns" : "host_self_ns");
 }
 
 TableData causeTable(const analyzer::Analysis& analysis) {
-  const auto& rows = analysis.details;
-  return {texts(Tables::tr("Name"), rows,
-                [](const auto& r) { return r.name.empty() ? words(analyzer::causeLabel(r.cause)) : words(r.name); }),
-          texts(Tables::tr("Cause"), rows, [](const auto& r) { return words(analyzer::causeLabel(r.cause)); }),
-          numbers(Tables::tr("Times"), Kind::Count, rows, [](const auto& r) { return r.count; }),
-          asBars(numbers(Tables::tr("Total"), Kind::Duration, rows, [](const auto& r) { return r.ns; }))};
+  return tableOf(analyzer::reportTable(analysis, "causes"), "ns");
 }
 
 TableData leakTable(const analyzer::MemoryStats& memory) {

@@ -153,7 +153,7 @@ DetailRows collectiveOf(const Trace& trace, const analyzer::EventRef& event) {
   };
   const auto perSecond = [&](double count) {
     const auto lasts = static_cast<double>(found->endNs - found->startNs);
-    return count > 0 && lasts > 0 ? bytes(count * 1e9 / lasts) + QStringLiteral("/s") : QString();
+    return count > 0 && lasts > 0 ? QString::fromStdString(prof::rateText(count * 1e9 / lasts)) : QString();
   };
   const analyzer::Communicator& among = list->communicatorOf(*found);
   add(QT_TRANSLATE_NOOP("Details", "communicator"), QString::fromStdString(among.name));

@@ -22,7 +22,7 @@ std::string axisText(double ns) {
 
 std::string valueText(double value, std::string_view unit) {
   if (unit == "bytes") return prof::bytesText(value);
-  if (unit == "bytes/s") return prof::bytesText(value) + "/s";
+  if (unit == "bytes/s") return prof::rateText(value);
   if (unit == "ns") return prof::timeText(value);
   const std::string number = std::abs(value) >= 10000 ? prof::scaledCount(value) : fmt::format("{:.4g}", value);
   if (unit.empty()) return number;

@@ -3,12 +3,12 @@
 #include "views/treemap_view.h"
 
 #include <QHelpEvent>
-#include <QLocale>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
 
+#include "lacuna/prof/amounts.h"
 #include "views/words.h"
 
 namespace lacuna::gui {
@@ -30,7 +30,7 @@ QRectF rectOf(const Tile& tile) {
 }
 
 QString countWords(std::size_t count) {
-  return QLocale(QLocale::English).toString(static_cast<qulonglong>(count));
+  return words(prof::countText(count));
 }
 
 QString blocksWords(std::size_t count) {

@@ -14,6 +14,7 @@ namespace {
 constexpr double kThousand = 1000, kKibi = 1024;
 constexpr std::string_view kTimeUnits[]{" ns", " µs", " ms", " s"};
 constexpr std::string_view kByteUnits[]{" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+constexpr std::string_view kRateUnits[]{" B/s", " kB/s", " MB/s", " GB/s", " TB/s", " PB/s"};
 constexpr std::string_view kCountUnits[]{"", " k", " M", " G", " T", " P"};
 
 /// The next unit begins where three digits would be rounded up to it.
@@ -69,6 +70,10 @@ std::string amounts::timeText(double ns) {
 
 std::string amounts::bytesText(double bytes) {
   return threeDigits(bytes, kKibi, kByteUnits);
+}
+
+std::string amounts::rateText(double bytesPerSecond) {
+  return threeDigits(bytesPerSecond, kThousand, kRateUnits);
 }
 
 std::string amounts::scaledCount(double count) {

@@ -37,17 +37,22 @@ struct ColumnInfo {
   ColumnKind kind = ColumnKind::Text;
   std::string_view meaning;      ///< for the documentation
   std::string_view figure = {};  ///< of a Band: the key of the column that it belongs to
+  bool isOptional = false;       ///< tables for people leave it out where no row has more than an empty text or 0
 };
 
-using Cell = std::variant<std::string, std::int64_t, std::uint64_t, double, bool>;
+using TableCell = std::variant<std::string, std::int64_t, std::uint64_t, double, bool>;
 
 struct Table {
   std::string_view key;    ///< in JSON and for `--csv`: "kernels"
   std::string_view about;  ///< which rows, in which order
   std::vector<ColumnInfo> columns;
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<TableCell>> rows;
 
   [[nodiscard]] std::size_t columnOf(std::string_view key) const;
+  /// The columns that tables for people have, of the first rows.
+  [[nodiscard]] std::vector<std::size_t> shownColumns(std::size_t firstRows = SIZE_MAX) const;
+  /// The value of a cell of numbers.
+  [[nodiscard]] double number(std::size_t row, std::size_t column) const;
   /// A cell as people read it: "1.24 ms", "12.3 %", "±0.3 %"; empty where the value is not known.
   [[nodiscard]] std::string text(std::size_t row, std::size_t column) const;
 };
@@ -56,11 +61,11 @@ struct Table {
 template <class Row>
 struct Column {
   ColumnInfo info;
-  Cell (*of)(const Row&) = nullptr;
+  TableCell (*of)(const Row&) = nullptr;
 };
 
 template <class T>
-Cell cellOf(const T& value) {
+TableCell cellOf(const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value;
   } else if constexpr (std::is_floating_point_v<T>) {
@@ -76,7 +81,7 @@ Cell cellOf(const T& value) {
 
 /// The way to a member, or to what a member function answers.
 template <auto Member>
-inline constexpr auto kValueOf = [](const auto& row) -> Cell {
+inline constexpr auto kValueOf = [](const auto& row) -> TableCell {
   if constexpr (std::is_member_function_pointer_v<decltype(Member)>) {
     return cellOf((row.*Member)());
   } else {
@@ -89,7 +94,7 @@ Table tableOf(std::string_view key, std::string_view about, const Column<Row> (&
   Table table{.key = key, .about = about, .columns = {}, .rows = {}};
   for (const Column<Row>& column : columns) table.columns.push_back(column.info);
   for (const Row& row : rows) {
-    std::vector<Cell>& cells = table.rows.emplace_back();
+    std::vector<TableCell>& cells = table.rows.emplace_back();
     cells.reserve(N);
     for (const Column<Row>& column : columns) cells.push_back(column.of(row));
   }
@@ -107,6 +112,8 @@ struct SectionInfo {
 std::vector<SectionInfo> reportSectionList();
 /// All tables of all sections. Of an empty analysis: their columns.
 std::vector<Table> reportTables(const Analysis& analysis);
+/// One of them; empty where no section has such a table.
+Table reportTable(const Analysis& analysis, std::string_view key);
 /// With a line of the columns' keys.
 std::string tableCsv(const Table& table);
 /// What `lacuna report --list-sections` prints, and the tables of docs/report-tables.md.

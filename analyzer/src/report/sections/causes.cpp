@@ -16,11 +16,16 @@ namespace {
 
 const Column<CauseDetail> kColumns[]{
     {{"cause", "", ColumnKind::Text, "as in the ledger: `host_work`"},
-     [](const CauseDetail& row) -> Cell { return std::string(causeKey(row.cause)); }},
-    {{"name", "name", ColumnKind::Name, "the operator, call or range behind it; empty where there is none"},
-     [](const CauseDetail& row) -> Cell { return row.name; }},
+     [](const CauseDetail& row) -> TableCell { return std::string(causeKey(row.cause)); }},
+    {{"what", "name", ColumnKind::Name,
+      "the operator, call or range behind it; the cause in words where there is none"},
+     [](const CauseDetail& row) -> TableCell {
+       return row.name.empty() ? std::string(causeLabel(row.cause)) : row.name;
+     }},
+    {{"name", "", ColumnKind::Name, "the same; empty where there is none"},
+     [](const CauseDetail& row) -> TableCell { return row.name; }},
     {{"label", "cause", ColumnKind::Text, "the cause in words"},
-     [](const CauseDetail& row) -> Cell { return std::string(causeLabel(row.cause)); }},
+     [](const CauseDetail& row) -> TableCell { return std::string(causeLabel(row.cause)); }},
     {{"count", "times", ColumnKind::Count, "how often"}, kValueOf<&CauseDetail::count>},
     {{"ns", "in all", ColumnKind::Time, "how long, over all devices"}, kValueOf<&CauseDetail::ns>},
 };

@@ -111,9 +111,9 @@ std::string collectiveName(const CollectiveRow& row, int width) {
   return where + std::string(withoutLibrary(kernel));
 }
 
-/// "456 GiB/s", or nothing where nothing is known to have been moved.
+/// "456 GB/s", or nothing where nothing is known to have been moved.
 std::string rateOf(double bytes, std::int64_t ns) {
-  return bytes > 0 && ns > 0 ? prof::bytesText(bytes * 1e9 / double(ns)) + "/s" : std::string();
+  return bytes > 0 && ns > 0 ? prof::rateText(bytes * 1e9 / double(ns)) : std::string();
 }
 
 /// Without the columns that no row fills.

@@ -25,16 +25,16 @@ const Column<RooflineRow> kColumns[]{
     {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `device_ns`", "device_ns"},
      kValueOf<&RooflineRow::recordingNs>},
     {{"flops", "", ColumnKind::Number, "floating-point operations of all calls; 0: not derivable"},
-     [](const RooflineRow& row) -> Cell { return row.demand.flops; }},
+     [](const RooflineRow& row) -> TableCell { return row.demand.flops; }},
     {{"bytes", "", ColumnKind::Bytes, "that all calls have to move at least"},
-     [](const RooflineRow& row) -> Cell { return row.demand.bytes; }},
+     [](const RooflineRow& row) -> TableCell { return row.demand.bytes; }},
     {{"number", "number", ColumnKind::Text, "the type of the inputs"},
-     [](const RooflineRow& row) -> Cell { return std::string(numberName(row.demand.number)); }},
+     [](const RooflineRow& row) -> TableCell { return std::string(numberName(row.demand.number)); }},
     {{"of_roof", "of the roof", ColumnKind::Share,
       "of what the device could do at this ratio of arithmetic to bytes; -1: not known"},
      kValueOf<&RooflineRow::ofRoof>},
     {{"bound", "bound by", ColumnKind::Text, "`memory`, `compute` or `unknown`"},
-     [](const RooflineRow& row) -> Cell {
+     [](const RooflineRow& row) -> TableCell {
        return std::string(row.ofRoof < 0 ? "unknown" : row.memoryBound ? "memory" : "compute");
      }},
 };
@@ -96,7 +96,7 @@ void addRoofline(const EfficiencyStats& stats, int width, int rows, Lines& out) 
     out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded(row.name + " " + row.shapes, nameWidth),
                               prof::timeText(row.deviceNs), padded(band, bandWidth),
                               row.demand.flops > 0 ? prof::scaledCount(row.flopsPerSecond()) + "FLOP/s" : "",
-                              prof::bytesText(row.bytesPerSecond()) + "/s", near));
+                              prof::rateText(row.bytesPerSecond()), near));
   }
 }
 

@@ -24,18 +24,20 @@ struct Line {
 };
 
 const Column<Line> kColumns[]{
-    {{"name", "kernel", ColumnKind::Name, "the kernel"}, [](const Line& line) -> Cell { return line.row->name; }},
-    {{"count", "count", ColumnKind::Count, "launches"}, [](const Line& line) -> Cell { return line.row->count; }},
+    {{"name", "kernel", ColumnKind::Name, "the kernel"}, [](const Line& line) -> TableCell { return line.row->name; }},
+    {{"count", "count", ColumnKind::Count, "launches"}, [](const Line& line) -> TableCell { return line.row->count; }},
     {{"total_ns", "total", ColumnKind::Time, "all of them together"},
-     [](const Line& line) -> Cell { return line.row->totalNs; }},
+     [](const Line& line) -> TableCell { return line.row->totalNs; }},
     {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `total_ns`", "total_ns"},
-     [](const Line& line) -> Cell { return line.row->recordingNs; }},
+     [](const Line& line) -> TableCell { return line.row->recordingNs; }},
     {{"share", "share", ColumnKind::Share, "of the time of all kernels"},
-     [](const Line& line) -> Cell { return line.share; }},
+     [](const Line& line) -> TableCell { return line.share; }},
     {{"mean_ns", "mean", ColumnKind::Time, "of one launch"},
-     [](const Line& line) -> Cell { return line.row->meanNs(); }},
-    {{"min_ns", "", ColumnKind::Time, "the shortest"}, [](const Line& line) -> Cell { return line.row->minNs; }},
-    {{"max_ns", "", ColumnKind::Time, "the longest"}, [](const Line& line) -> Cell { return line.row->maxNs; }},
+     [](const Line& line) -> TableCell { return line.row->meanNs(); }},
+    {{"min_ns", "shortest", ColumnKind::Time, "the shortest"},
+     [](const Line& line) -> TableCell { return line.row->minNs; }},
+    {{"max_ns", "longest", ColumnKind::Time, "the longest"},
+     [](const Line& line) -> TableCell { return line.row->maxNs; }},
 };
 
 std::vector<Table> tables(const Analysis& analysis) {

@@ -25,23 +25,23 @@ struct Queue {
 
 const Column<Queue> kColumns[]{
     {{"device", "device", ColumnKind::Text, "as in `devices[]`"},
-     [](const Queue& queue) -> Cell { return std::string(queue.place.device); }},
+     [](const Queue& queue) -> TableCell { return std::string(queue.place.device); }},
     {{"queue", "queue", ColumnKind::Text, "as in `devices[]`"},
-     [](const Queue& queue) -> Cell { return std::string(queue.place.queue); }},
+     [](const Queue& queue) -> TableCell { return std::string(queue.place.queue); }},
     {{"launches", "launches", ColumnKind::Count, "work whose launch is in the trace"},
-     [](const Queue& queue) -> Cell { return queue.row->work; }},
+     [](const Queue& queue) -> TableCell { return queue.row->work; }},
     {{"mean", "mean", ColumnKind::Number, "launches that waited, on average over the time"},
-     [](const Queue& queue) -> Cell { return queue.row->mean(); }},
+     [](const Queue& queue) -> TableCell { return queue.row->mean(); }},
     {{"max", "most", ColumnKind::Count, "launches that waited at once"},
-     [](const Queue& queue) -> Cell { return queue.row->most; }},
+     [](const Queue& queue) -> TableCell { return queue.row->most; }},
     {{"max_at_ns", "", ColumnKind::Time, "when that was"},
-     [](const Queue& queue) -> Cell { return queue.row->mostAtNs; }},
+     [](const Queue& queue) -> TableCell { return queue.row->mostAtNs; }},
     {{"span_ns", "", ColumnKind::Time, "the time analysed"},
-     [](const Queue& queue) -> Cell { return queue.row->spanNs; }},
+     [](const Queue& queue) -> TableCell { return queue.row->spanNs; }},
     {{"waiting_ns", "any waits", ColumnKind::Time, "while any launch waited"},
-     [](const Queue& queue) -> Cell { return queue.row->waitingNs; }},
+     [](const Queue& queue) -> TableCell { return queue.row->waitingNs; }},
     {{"full_ns", "1024 wait", ColumnKind::Time, "while 1024 or more waited, which fills a CUDA stream"},
-     [](const Queue& queue) -> Cell { return queue.row->fullNs; }},
+     [](const Queue& queue) -> TableCell { return queue.row->fullNs; }},
 };
 
 Lines notes(const Analysis& analysis) {

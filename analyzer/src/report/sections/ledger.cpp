@@ -31,13 +31,13 @@ struct BoundPart {
 
 const Column<BoundPart> kBound[]{
     {{"part", "", ColumnKind::Text, "`device`, `input`, `host`, `communication`, `copy`, `other`"},
-     [](const BoundPart& row) -> Cell { return std::string(boundName(row.bound)); }},
+     [](const BoundPart& row) -> TableCell { return std::string(boundName(row.bound)); }},
     {{"ns_per_step", "", ColumnKind::Time, "what of a step it takes"},
-     [](const BoundPart& row) -> Cell { return row.share.nsPerStep; }},
+     [](const BoundPart& row) -> TableCell { return row.share.nsPerStep; }},
     {{"share", "", ColumnKind::Share, "of the step with what lies between it and the next one"},
-     [](const BoundPart& row) -> Cell { return row.share.share; }},
+     [](const BoundPart& row) -> TableCell { return row.share.share; }},
     {{"tier", "", ColumnKind::Text, "`none`, `moderate`, `high`"},
-     [](const BoundPart& row) -> Cell { return std::string(tierName(row.share.tier)); }},
+     [](const BoundPart& row) -> TableCell { return std::string(tierName(row.share.tier)); }},
 };
 
 std::string_view boundWords(BoundBy bound) {

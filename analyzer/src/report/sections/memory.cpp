@@ -33,28 +33,29 @@ struct Live {
 
 const Column<Live> kLive[]{
     {{"name", "alive at the peak", ColumnKind::Name, "the tensor and its operator"}, kValueOf<&Live::name>},
-    {{"bytes", "size", ColumnKind::Bytes, ""}, [](const Live& live) -> Cell { return live.tensor->bytes; }},
+    {{"bytes", "size", ColumnKind::Bytes, ""}, [](const Live& live) -> TableCell { return live.tensor->bytes; }},
     {{"role", "", ColumnKind::Text, "`parameter`, `gradient`, …; `other`: not known"},
-     [](const Live& live) -> Cell { return std::string(roleName(live.tensor->role)); }},
+     [](const Live& live) -> TableCell { return std::string(roleName(live.tensor->role)); }},
     {{"role_words", "role", ColumnKind::Text, "the same in words"},
-     [](const Live& live) -> Cell { return std::string(roleWords(live.tensor->role)); }},
+     [](const Live& live) -> TableCell { return std::string(roleWords(live.tensor->role)); }},
     {{"tensor", "", ColumnKind::Name, "its name, where it has one"},
-     [](const Live& live) -> Cell { return live.tensor->tensor; }},
+     [](const Live& live) -> TableCell { return live.tensor->tensor; }},
     {{"op", "", ColumnKind::Name, "the operator that allocated it"},
-     [](const Live& live) -> Cell { return live.tensor->op; }},
+     [](const Live& live) -> TableCell { return live.tensor->op; }},
     {{"device", "", ColumnKind::Text, "as in `devices[]`"}, kValueOf<&Live::device>},
     {{"allocated_ns", "", ColumnKind::Time, "when it was allocated"},
-     [](const Live& live) -> Cell { return live.tensor->allocatedNs; }},
+     [](const Live& live) -> TableCell { return live.tensor->allocatedNs; }},
     {{"age", "allocated before the peak", ColumnKind::Text, "how long it has been there, in words"},
      kValueOf<&Live::age>},
     {{"steps_old", "", ColumnKind::Count, "steps that began since it was allocated"},
-     [](const Live& live) -> Cell { return live.life->stepsOld; }},
-    {{"freed", "", ColumnKind::Flag, "within the trace"}, [](const Live& live) -> Cell { return live.life->freed; }},
+     [](const Live& live) -> TableCell { return live.life->stepsOld; }},
+    {{"freed", "", ColumnKind::Flag, "within the trace"},
+     [](const Live& live) -> TableCell { return live.life->freed; }},
     {{"freed_ns", "", ColumnKind::Time, "when it was freed; 0 where it was not"},
-     [](const Live& live) -> Cell { return live.life->freedNs; }},
+     [](const Live& live) -> TableCell { return live.life->freedNs; }},
     {{"stay", "freed behind it", ColumnKind::Text, "how long it stays, in words"}, kValueOf<&Live::stay>},
     {{"steps_ahead", "", ColumnKind::Count, "steps that begin behind the peak before it goes, or the trace ends"},
-     [](const Live& live) -> Cell { return live.life->stepsAhead; }},
+     [](const Live& live) -> TableCell { return live.life->stepsAhead; }},
 };
 
 /// Without a store, tensors have no device's name.
@@ -79,19 +80,21 @@ struct Edit {
 
 const Column<Edit> kEdits[]{
     {{"kind", "edit", ColumnKind::Text, "`free_earlier` or `recompute`"},
-     [](const Edit& row) -> Cell {
+     [](const Edit& row) -> TableCell {
        return std::string(row.edit->kind == PeakEditKind::Recompute ? "recompute" : "free_earlier");
      }},
     {{"device", "", ColumnKind::Text, "whose peak it lowers"}, kValueOf<&Edit::device>},
     {{"origin", "of", ColumnKind::Name, "the operator, or the tensor, that holds the memory"},
-     [](const Edit& row) -> Cell { return row.edit->origin; }},
-    {{"bytes", "takes off", ColumnKind::Bytes, "of the peak"}, [](const Edit& row) -> Cell { return row.edit->bytes; }},
-    {{"count", "", ColumnKind::Count, "blocks"}, [](const Edit& row) -> Cell { return row.edit->count; }},
+     [](const Edit& row) -> TableCell { return row.edit->origin; }},
+    {{"bytes", "takes off", ColumnKind::Bytes, "of the peak"},
+     [](const Edit& row) -> TableCell { return row.edit->bytes; }},
+    {{"count", "", ColumnKind::Count, "blocks"}, [](const Edit& row) -> TableCell { return row.edit->count; }},
     {{"cost_ns_per_step", "", ColumnKind::Time, "device time that it costs; 0: nothing, -1: not known"},
-     [](const Edit& row) -> Cell { return row.edit->costNsPerStep; }},
+     [](const Edit& row) -> TableCell { return row.edit->costNsPerStep; }},
     {{"peak_after_bytes", "peak then", ColumnKind::Bytes, "of the window, with this edit alone"},
-     [](const Edit& row) -> Cell { return row.edit->peakAfterBytes; }},
-    {{"why", "why", ColumnKind::Text, "what makes it possible"}, [](const Edit& row) -> Cell { return row.edit->why; }},
+     [](const Edit& row) -> TableCell { return row.edit->peakAfterBytes; }},
+    {{"why", "why", ColumnKind::Text, "what makes it possible"},
+     [](const Edit& row) -> TableCell { return row.edit->why; }},
 };
 
 Table editTable(const Analysis& analysis) {

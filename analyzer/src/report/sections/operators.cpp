@@ -17,7 +17,8 @@ namespace {
 
 const Column<OperatorRow> kColumns[]{
     {{"name", "operator", ColumnKind::Name, "the operator"}, kValueOf<&OperatorRow::name>},
-    {{"shapes", "", ColumnKind::Text, "of the inputs, where the trace tells"}, kValueOf<&OperatorRow::shapes>},
+    {{"shapes", "input shapes", ColumnKind::Name, "where the trace has them", "", true},
+     kValueOf<&OperatorRow::shapes>},
     {{"calls", "calls", ColumnKind::Count, "how often it ran"}, kValueOf<&OperatorRow::count>},
     {{"host_ns", "host", ColumnKind::Time, "on the host, inner operators included"}, kValueOf<&OperatorRow::totalNs>},
     {{"host_recording_ns", "±", ColumnKind::Band, "what recording may have added to `host_ns`", "host_ns"},
@@ -31,14 +32,16 @@ const Column<OperatorRow> kColumns[]{
      kValueOf<&OperatorRow::deviceNs>},
     {{"device_recording_ns", "±", ColumnKind::Band, "what recording may have added to `device_ns`", "device_ns"},
      kValueOf<&OperatorRow::deviceRecordingNs>},
-    {{"mem_bytes", "", ColumnKind::Bytes, "allocated less freed while it ran"}, kValueOf<&OperatorRow::memBytes>},
+    {{"mem_bytes", "memory kept", ColumnKind::Bytes, "allocated less freed while it ran", "", true},
+     kValueOf<&OperatorRow::memBytes>},
     {{"self_mem_bytes", "", ColumnKind::Bytes, "the same without inner operators"},
      kValueOf<&OperatorRow::selfMemBytes>},
 };
 
 std::vector<Table> tables(const Analysis& analysis) {
   return {tableOf("operators", "by name and input shapes; greatest device time first, then host time of their own",
-                  kColumns, analysis.operatorShapes)};
+                  kColumns, analysis.operatorShapes),
+          tableOf("operator_names", "the same by name alone", kColumns, analysis.operators)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
@@ -82,7 +85,7 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
 void html(HtmlPage& page, const Analysis& analysis) {
   if (analysis.operators.empty()) return;
   page.heading("Operators");
-  page.table(tableOf("operators", "by name", kColumns, analysis.operators));
+  page.table(tables(analysis).back());
 }
 
 }  // namespace

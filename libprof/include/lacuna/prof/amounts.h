@@ -18,6 +18,7 @@ concept Number = std::is_arithmetic_v<T>;
 namespace amounts {
 std::string timeText(double ns);
 std::string bytesText(double bytes);
+std::string rateText(double bytesPerSecond);
 std::string scaledCount(double count);
 }  // namespace amounts
 
@@ -28,6 +29,10 @@ std::string timeText(Number auto ns) {
 /// "512 B", "1.50 MiB": in powers of 1024.
 std::string bytesText(Number auto bytes) {
   return amounts::bytesText(static_cast<double>(bytes));
+}
+/// "1.56 TB/s": in powers of 1000, as links and memories are specified.
+std::string rateText(Number auto bytesPerSecond) {
+  return amounts::rateText(static_cast<double>(bytesPerSecond));
 }
 /// Where nobody needs the last digit: "950", "12.3 k", "1.20 M". A unit may follow at once: "1.20 M" and "FLOP/s".
 std::string scaledCount(Number auto count) {
