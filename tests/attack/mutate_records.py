@@ -11,7 +11,21 @@ import mutate_lcn
 
 PAGE = 4096
 WORDS = [0, 1, 2, 7, 0xFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 40, 1 << 61, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
-TEXTS = [b"", b"\x1b[2J", b"a" * 70000, b"\xff\xfe", b"a\nb\tc", b"ncclDevKernel_AllReduce", b"</script>", b"x\x00y"]
+
+
+def doubling_symbol(length=281):
+    """A mangled name whose every parameter holds the one before twice: demangled it has more than 2^40 bytes."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    symbol, parameters = "_Z1f1AIiiE", 0
+    while True:
+        one = "S" + (digits[parameters // 36] if parameters >= 36 else "") + digits[parameters % 36] + "_"
+        if len(symbol) + 4 + 2 * len(one) > length:
+            return symbol.encode()
+        symbol += f"S_I{one}{one}E"
+        parameters += 1
+
+
+TEXTS = [doubling_symbol(), b"", b"\x1b[2J", b"a" * 70000, b"\xff\xfe", b"a\nb\tc", b"ncclDevKernel_AllReduce", b"</script>", b"x\x00y"]
 
 
 def chunks(data):

@@ -30,7 +30,7 @@ namespace {
 using namespace lacuna;
 using namespace lacuna::collector::symbols;
 
-constexpr NamingLimits kLimits{std::chrono::milliseconds(1000), std::chrono::milliseconds(2000), 1u << 30};
+constexpr NamingLimits kLimits{{std::chrono::milliseconds(1000), std::chrono::milliseconds(2000)}, 1u << 30};
 constexpr auto kMostTime = std::chrono::seconds(15);
 constexpr std::size_t kLongestText = 64 << 10;
 

@@ -227,12 +227,14 @@ prof::Result<Capture> readCapture(const std::string& path, std::string* complain
   return capture;
 }
 
-DecodeStats replay(const Capture& capture, RowSink& sink) {
+DecodeStats replay(const Capture& capture, RowSink& sink,
+                   std::function<std::string(const std::string& symbol)> plainName) {
   ClockMap clock;
   for (const auto& [realtime, monotonic] : capture.clocks) clock.add(realtime, monotonic);
   std::map<std::uint64_t, std::string_view> texts;
   DecoderHooks hooks;
   hooks.clock = &clock;
+  hooks.plainName = std::move(plainName);
   hooks.text = [&](const void* pointer) -> std::string_view {
     const auto found = texts.find(reinterpret_cast<std::uintptr_t>(pointer));
     return found != texts.end() ? found->second : std::string_view();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -70,7 +71,9 @@ class CaptureWriter {
 /// Reads a capture file up to its end or to the first damaged chunk; `complaint` says what was left out, if anything.
 prof::Result<Capture> readCapture(const std::string& path, std::string* complaint = nullptr);
 
-/// Decodes a capture into rows, as the tracer did or would have done where it was taken.
-DecodeStats replay(const Capture& capture, RowSink& sink);
+/// Decodes a capture into rows, as the tracer did or would have done where it was taken. `plainName` as in
+/// DecoderHooks.
+DecodeStats replay(const Capture& capture, RowSink& sink,
+                   std::function<std::string(const std::string& symbol)> plainName = {});
 
 }  // namespace lacuna::collector::cupti

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "cupti/capture.h"
 #include "cupti/row_sink.h"
 #include "lacuna/collector/capture.h"
 #include "lacuna/prof/writer.h"
+#include "symbols/demangle_apart.h"
 
 namespace lacuna::collector {
 namespace {
@@ -178,6 +180,21 @@ void noteOddities(const fs::path& file, const cupti::DecodeStats& stats, Capture
   note(stats.unknownKinds, " buffers hold a kind of record that is not known; their rest is left out");
 }
 
+/// Of all texts of the capture: a hostile one may hold symbols that would keep this process busy for hours.
+symbols::PlainNames plainNamesOf(const cupti::Capture& capture, symbols::DemangleLimits& limits) {
+  std::set<std::string_view> texts;
+  for (const cupti::Capture::Text& text : capture.texts) texts.insert(text.text);
+  return symbols::demangleApart(texts, limits);
+}
+
+void noteLeft(const fs::path& file, const symbols::PlainNames& plain, CaptureReport& report) {
+  if (plain.left == 0) return;
+  report.notes.push_back(file.string() +
+                         ": names of kernels that stay mangled, as their plain form takes too much time "
+                         "or memory: " +
+                         std::to_string(plain.left));
+}
+
 }  // namespace
 
 prof::Result<CaptureReport> convertCapture(const fs::path& capture, const fs::path& output) {
@@ -187,15 +204,21 @@ prof::Result<CaptureReport> convertCapture(const fs::path& capture, const fs::pa
   auto writer = prof::Writer::create(output);
   if (!writer) return writer.error();
   TraceSink sink(*writer);
+  symbols::DemangleLimits limits;
   for (const fs::path& file : files) {
     std::string complaint;
     const auto content = cupti::readCapture(file.string(), &complaint);
     if (!content) return content.error();
     if (!complaint.empty()) report.notes.push_back(file.string() + ": " + complaint);
+    const auto plain = plainNamesOf(*content, limits);
     sink.startProcess(processOf(file));
-    const auto stats = cupti::replay(*content, sink);
+    const auto stats = cupti::replay(*content, sink, [&](const std::string& symbol) {
+      const auto found = plain.names.find(symbol);
+      return found != plain.names.end() ? found->second : symbol;
+    });
     sink.endProcess();
     noteOddities(file, stats, report);
+    noteLeft(file, plain, report);
     report.records += stats.records;
     ++report.files;
   }

@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cupti/decoder.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
+
+#include "symbols/demangled.h"
 
 namespace lacuna::collector::cupti {
 namespace {
@@ -52,16 +50,6 @@ std::string uuidText(const CUuuid& uuid) {
     if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
   }
   return text;
-}
-
-/// "_Z4axpyPf" is a symbol; people know axpy(float*).
-std::string plainName(const std::string& symbol) {
-  // Without the prefix the name of a C function could be taken for a type: f for float.
-  if (!symbol.starts_with("_Z")) return symbol;
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                     &std::free);
-  return status == 0 && plain ? std::string(plain.get()) : symbol;
 }
 
 /// "cudaLaunchKernel_v7000" is the name of an ABI; people know cudaLaunchKernel.
@@ -234,7 +222,7 @@ prof::StringId Decoder::kernelName(const void* pointer) {
   const auto known = kernelNames_.find(text);
   if (known != kernelNames_.end()) return known->second;
   std::string symbol(text);
-  const prof::StringId id = sink_.name(plainName(symbol));
+  const prof::StringId id = sink_.name(hooks_.plainName ? hooks_.plainName(symbol) : symbols::demangled(symbol));
   kernelNames_.emplace(std::move(symbol), id);
   return id;
 }

@@ -42,6 +42,9 @@ struct DecoderHooks {
   std::function<std::string_view(const void* pointer)> text;
   /// The name of an API function ("cudaLaunchKernel_v7000").
   std::function<std::string(bool driver, std::uint32_t callbackId)> apiName;
+  /// What people call a symbol. Without it each is demangled here, as long as that may take: for symbols of programs
+  /// that this process runs.
+  std::function<std::string(const std::string& symbol)> plainName;
   const ClockMap* clock = nullptr;
 };
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "core/limited_child.h"
 #include "symbols/module_file.h"
 #include "symbols/symbolizer.h"
 
@@ -22,9 +22,7 @@ enum class Naming : std::uint8_t {
   Stopped,  ///< by `stop`
 };
 
-struct NamingLimits {
-  std::chrono::milliseconds silent{30'000};  ///< without a further name
-  std::chrono::milliseconds whole{120'000};
+struct NamingLimits : ChildLimits {
   std::uint64_t moreMemory = std::uint64_t{4} << 30;  ///< beside what the file takes
 };
 

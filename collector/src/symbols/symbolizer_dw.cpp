@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <cxxabi.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "core/regular_file.h"
+#include "symbols/demangled.h"
 #include "symbols/module_file.h"
 #include "symbols/symbolizer.h"
 
@@ -60,14 +60,6 @@ const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_build_id_find_elf,
                                    .find_debuginfo = findDebugInfo,
                                    .section_address = nullptr,
                                    .debuginfo_path = &gDebugPath};
-
-std::string demangled(const char* name) {
-  int status = 0;
-  char* plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string text = status == 0 && plain != nullptr ? plain : name;
-  std::free(plain);
-  return text;
-}
 
 struct Function {
   std::uint64_t address;

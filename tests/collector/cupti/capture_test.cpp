@@ -43,6 +43,49 @@ class CaptureTest : public testing::Test {
   std::optional<CaptureWriter> writer_;
 };
 
+/// A symbol of 281 bytes whose every parameter holds the one before twice: its plain name has more than 2^40 bytes.
+std::string doublingSymbol() {
+  std::string symbol = "_Z1f1AIiiE";
+  const auto reference = [](int number) {
+    constexpr const char* kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return std::string("S") + (number < 36 ? std::string() : std::string(1, kDigits[number / 36])) +
+           kDigits[number % 36] + '_';
+  };
+  for (int i = 0; symbol.size() + 4 + 2 * reference(i).size() <= 281; ++i) {
+    symbol += "S_I" + reference(i) + reference(i) + 'E';
+  }
+  return symbol;
+}
+
+TEST_F(CaptureTest, ASymbolThatCannotBeDemangledCostsItsOwnPlainNameAlone) {
+  const std::string hostile = doublingSymbol();
+  EXPECT_GT(hostile.size(), 270u);
+  open();
+  for (const std::string& name : {std::string("_Z4axpyPf"), hostile, std::string("_Z5scaleif")}) {
+    record(name.c_str(), 1000);
+  }
+  writer_.reset();
+  const std::string trace = path_ + ".lcn";
+  const auto begun = std::chrono::steady_clock::now();
+  const auto report = convertCapture(path_, trace);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(report->notes.size(), 1u);
+  EXPECT_THAT(
+      report->notes[0],
+      testing::EndsWith("names of kernels that stay mangled, as their plain form takes too much time or memory: 1"));
+  auto reader = prof::Reader::open(trace);
+  ASSERT_TRUE(reader.ok());
+  auto kernels = reader->table<prof::Kernel>();
+  ASSERT_TRUE(kernels.ok());
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < reader->rows<prof::Kernel>(); ++i) {
+    names.emplace_back(reader->text(kernels->row(i).name));
+  }
+  EXPECT_THAT(names, testing::ElementsAre("axpy(float*)", hostile, "scale(int, float)"));
+  std::filesystem::remove(trace);
+}
+
 TEST_F(CaptureTest, ReplayGivesTheRowsOfTheLiveRun) {
   open();
   writer_->clock(1000, 0);
