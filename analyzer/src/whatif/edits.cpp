@@ -13,10 +13,6 @@ double pick(const DurationFactor& factor, Bound bound) {
   return bound == Bound::Likely ? factor.likely : bound == Bound::Low ? factor.low : factor.high;
 }
 
-bool isOn(const Change& change) {
-  return isOneOf(change.value, kOnWords);
-}
-
 bool isNamed(const Change& change, std::string_view name) {
   return change.whole ? name == change.pattern : matchesPattern(name, change.pattern);
 }

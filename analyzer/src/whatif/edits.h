@@ -16,8 +16,6 @@ namespace lacuna::analyzer {
 inline constexpr std::int64_t kPinnedCallNs = 5'000;
 
 double pick(const DurationFactor& factor, Bound bound);
-/// Whether the value is one of the words that switch a knob on.
-bool isOn(const Change& change);
 /// Whether the change's pattern chooses this name.
 bool isNamed(const Change& change, std::string_view name);
 std::int64_t scaled(std::int64_t ns, double factor);

@@ -23,6 +23,12 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
+/// A switch has several words for on and for off. All else knows the first ones.
+std::string_view firstWordFor(std::string_view value) {
+  if (isOneOf(value, kOnWords)) return kOnWords.front();
+  return isOneOf(value, kOffWords) ? kOffWords.front() : value;
+}
+
 std::string joined(std::span<const std::string_view> words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
@@ -98,6 +104,8 @@ prof::Result<Change> parseKnob(std::string_view text, std::size_t equals) {
     return wrong("a value is missing behind '='");
   } else if (!isOneOf(change.value, info->values)) {
     return wrong(fmt::format("{} cannot be '{}'; it can be: {}", info->name, change.value, joined(info->values)));
+  } else {
+    change.value = firstWordFor(change.value);
   }
   return change;
 }

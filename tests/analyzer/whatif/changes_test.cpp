@@ -23,7 +23,7 @@ std::string exampleOf(const ChangeInfo& info) {
   const std::string name(info.name);
   switch (info.argument) {
     case ChangeArgument::Word:
-      return fmt::format("{}={}", name, info.values.back());
+      return std::string(info.form);
     case ChangeArgument::Number:
       return fmt::format("{}={}", name, info.most);
     case ChangeArgument::Factor:
@@ -65,6 +65,34 @@ TEST(Changes, EachIsReadOrRefusedWithTheReason) {
     EXPECT_EQ(change->target, info->name);
     EXPECT_EQ(change->text(), exampleOf(*info));
   }
+}
+
+TEST(Changes, EachWordOfASwitchDoesTheSameAndItsOtherSideNothing) {
+  const RunPlan plan{.steps = 30, .operatorNs = 60'000, .syncEveryOperators = 4, .biasBeforeNorm = true};
+  const auto analysis = analyse(test::makeRun(plan));
+  ASSERT_TRUE(analysis);
+  const auto simulator = Simulator::create(*analysis);
+  ASSERT_TRUE(simulator);
+  const std::string asRecorded = "host*1";
+  int switches = 0;
+  for (const ChangeInfo* info : listChanges()) {
+    if (!isOneOf(kOnWords.front(), info->values)) continue;
+    ++switches;
+    const bool actsWhenOff = info->form.ends_with("=off");
+    for (const auto& [words, acts] : {std::pair(kOnWords, !actsWhenOff), std::pair(kOffWords, actsWhenOff)}) {
+      const auto predicted = [&](std::string_view word) {
+        return simulator->play(fmt::format("{}={}", info->name, word)).predictedNsPerStep;
+      };
+      for (const std::string_view word : words) {
+        EXPECT_EQ(predicted(word), predicted(words.front())) << info->name << "=" << word;
+        EXPECT_EQ(parseChange(fmt::format("{}={}", info->name, word))->value, words.front());
+        if (acts) continue;
+        EXPECT_EQ(predicted(word), simulator->play(asRecorded).predictedNsPerStep) << info->name << "=" << word;
+        EXPECT_FALSE(simulator->play(fmt::format("{}={}", info->name, word)).touched) << info->name << "=" << word;
+      }
+    }
+  }
+  EXPECT_GE(switches, 10);
 }
 
 TEST(Changes, ErrorsListAllThatThereAre) {

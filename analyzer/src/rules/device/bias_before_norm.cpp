@@ -44,6 +44,7 @@ constinit const FindingRule kBiasBeforeNormRule{
     .key = "bias-before-norm",
     .area = FindingArea::Device,
     .kind = FindingKind::Fault,
+    .cost = CostIs::WorkTime,
     .confidences = rules::bias_before_norm::kConfidences,
     .meaning = "A layer adds a bias that the batch norm behind it subtracts again.",
     .when =

@@ -49,9 +49,9 @@ constinit const ChangeType changes::amp{
              .argument = ChangeArgument::Word,
              .values = kAmpWords,
              .error = kNotMeasured},
+    .acts = Acts::WhenOn,
     .apply =
         [](Scenario& scenario, const Change& change, Bound bound) {
-          if (!isOn(change) && !isOneOf(change.value, kHalfTypes)) return;
           scaleByKind(scenario, change, bound, [](std::string_view name) { return !computesInHalf(name); });
         },
     .note = noteOfFactors,

@@ -28,10 +28,9 @@ constinit const ChangeType changes::autotune{
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},
-    .apply =
-        [](Scenario& scenario, const Change& change, Bound bound) {
-          if (isOn(change)) scaleByKind(scenario, change, bound, [](std::string_view) { return true; });
-        },
+    .acts = Acts::WhenOn,
+    .apply = [](Scenario& scenario, const Change& change,
+                Bound bound) { scaleByKind(scenario, change, bound, [](std::string_view) { return true; }); },
     .note = noteOfFactors,
     .hasBounds = true,
     .factors = kTuneFactors,

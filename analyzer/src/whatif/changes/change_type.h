@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,10 +22,15 @@ struct CalibratedFactor {
   std::optional<DurationFactor> builtIn{};  ///< nothing where another word's factor covers these kinds
 };
 
+/// The side of a switch that differs from the run as it was recorded. Its other side does nothing.
+enum class Acts : std::uint8_t { Always, WhenOn, WhenOff };
+
 /// One knob or part: all that the simulator knows of it. To add a change, write one file beside the others and list it
 /// in registry.h. A function that is null stands for the comment's "otherwise".
 struct ChangeType {
   ChangeInfo info;
+  /// The functions below are asked on that side alone, so that none of them reads the words of a switch.
+  Acts acts = Acts::Always;
   /// Alters the program to replay. Otherwise nothing happens.
   void (*apply)(Scenario&, const Change&, Bound) = nullptr;
   /// Refuses a factor that makes no sense, with the reason. Otherwise any is right.

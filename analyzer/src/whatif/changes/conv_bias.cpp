@@ -12,8 +12,7 @@ namespace {
 
 /// The gradient of a layer's bias is the sum of the layer's: a reduction among the products that come next to the
 /// norm's own gradient, which is computed just before.
-void removeBiases(Scenario& scenario, const Change& change, Bound) {
-  if (isOn(change)) return;
+void removeBiases(Scenario& scenario, const Change&, Bound) {
   bool behindNorm = false;
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch) continue;
@@ -41,6 +40,7 @@ constinit const ChangeType changes::convBias{
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},
+    .acts = Acts::WhenOff,
     .apply = removeBiases,
 };
 

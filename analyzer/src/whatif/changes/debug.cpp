@@ -13,8 +13,7 @@ constexpr std::size_t kChain = 8;
 
 /// Checks for numbers that are none, up to the synchronisation that reads the answer. Without such checks every
 /// synchronisation is taken for the debug mode's.
-void leaveDebugMode(Scenario& scenario, const Change& change, Bound) {
-  if (isOn(change)) return;
+void leaveDebugMode(Scenario& scenario, const Change&, Bound) {
   auto& items = scenario.items;
   bool any = false;
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -50,6 +49,7 @@ constinit const ChangeType changes::debug{
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kMeasuredOnWaits},
+    .acts = Acts::WhenOff,
     .apply = leaveDebugMode,
     .removesStalls = alwaysStalls,
 };

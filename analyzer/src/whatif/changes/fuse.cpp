@@ -18,7 +18,6 @@ constexpr CalibratedFactor kFuseFactors[] = {{"pointwise", kFused, kFusedRest}};
 
 /// Neighbours in launch order on one queue that are all pointwise become one kernel.
 void fuseNeighbours(Scenario& scenario, const Change& change, Bound bound) {
-  if (!isOn(change)) return;
   HostItem* head = nullptr;
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch) {
@@ -54,6 +53,7 @@ constinit const ChangeType changes::fuse{
              .error = kNotMeasured,
              .control = ChangeControl::CheckBox,
              .label = "fuse"},
+    .acts = Acts::WhenOn,
     .apply = fuseNeighbours,
     .note = noteOfFactors,
     .hasBounds = true,

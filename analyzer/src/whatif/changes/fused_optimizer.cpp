@@ -33,8 +33,7 @@ std::map<KernelOfQueue, std::int64_t> startCostsNs(const Simulator::Model& model
 }
 
 /// In each step one launch for all parameters that kernels of one name update: it computes what they did.
-void fuseOptimizer(Scenario& scenario, const Change& change, Bound) {
-  if (!isOn(change)) return;
+void fuseOptimizer(Scenario& scenario, const Change&, Bound) {
   const auto startNs = startCostsNs(*scenario.base);
   std::map<KernelOfQueue, DeviceNode*> heads;  // of one step
   std::size_t step = kNowhere;
@@ -68,6 +67,7 @@ constinit const ChangeType changes::fusedOptimizer{
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},
+    .acts = Acts::WhenOn,
     .apply = fuseOptimizer,
 };
 

@@ -15,7 +15,6 @@ constexpr DurationFactor kPinnedCopy{0.5, 0.3, 0.9};
 constexpr CalibratedFactor kPinFactors[] = {{"copy", kCopies, kPinnedCopy}};
 
 void pinCopies(Scenario& scenario, const Change& change, Bound bound) {
-  if (!isOn(change)) return;
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch || !scenario.nodes[item.node].isPageable) continue;
     DeviceNode& node = scenario.nodes[item.node];
@@ -37,6 +36,7 @@ constinit const ChangeType changes::loaderPin{
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},
+    .acts = Acts::WhenOn,
     .apply = pinCopies,
     .removesStalls = alwaysStalls,
     .note = noteOfFactors,

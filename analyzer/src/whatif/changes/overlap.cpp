@@ -41,8 +41,7 @@ void overlapCollectives(Scenario& scenario) {
 }
 
 /// High: no gain. Low: all collectives are hidden.
-void overlapOrHide(Scenario& scenario, const Change& change, Bound bound) {
-  if (!isOn(change)) return;
+void overlapOrHide(Scenario& scenario, const Change&, Bound bound) {
   if (bound == Bound::Likely) overlapCollectives(scenario);
   if (bound != Bound::Low) return;
   scaleNodes(scenario, 0, [&](std::size_t node) { return scenario.base->nodes[node].work == Work::Communication; });
@@ -59,6 +58,7 @@ constinit const ChangeType changes::overlap{
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kNotMeasured},
+    .acts = Acts::WhenOn,
     .apply = overlapOrHide,
     .note =
         [](const Change& change, const Simulator::Model&) {

@@ -24,6 +24,10 @@ constexpr double kInPercent = 100;
 
 constexpr ChangeType kNoType{.info = {.error = kNotMeasured}};
 
+bool acts(const ChangeType& type, const Change& change) {
+  return type.acts == Acts::Always || (type.acts == Acts::WhenOff) == isOneOf(change.value, kOffWords);
+}
+
 }  // namespace
 
 std::span<const ChangeType* const> changeTypes() {
@@ -37,7 +41,7 @@ const ChangeType* findChangeType(std::string_view name) {
 
 const ChangeType& typeOf(const Change& change) {
   const ChangeType* type = findChangeType(change.target);
-  return type == nullptr ? kNoType : *type;
+  return type == nullptr || !acts(*type, change) ? kNoType : *type;
 }
 
 std::span<const ChangeInfo* const> listChanges() {

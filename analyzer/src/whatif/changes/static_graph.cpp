@@ -16,8 +16,7 @@ constexpr std::int64_t kGraphGapNs = 500;
 
 /// Every launch costs as much as a graph's node; the host's own work between waits is gone. A graph holds a step, so
 /// the host's work between two steps stays, such as waiting for batches of a loader that records nothing.
-void replayGraph(Scenario& scenario, const Change& change, Bound) {
-  if (!isOn(change)) return;
+void replayGraph(Scenario& scenario, const Change&, Bound) {
   for (HostItem& item : scenario.items) {
     if (item.kind != HostItemKind::Launch) continue;
     const std::int64_t betweenNs = std::min(item.gapNs, item.betweenNs);
@@ -46,6 +45,7 @@ constinit const ChangeType changes::staticGraph{
              .error = kNotMeasured,
              .control = ChangeControl::CheckBox,
              .label = "static graph"},
+    .acts = Acts::WhenOn,
     .apply = replayGraph,
     .hastensHost = always,
 };

@@ -14,9 +14,9 @@ constinit const ChangeType changes::sync{
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kMeasuredOnWaits},
+    .acts = Acts::WhenOff,
     .apply =
-        [](Scenario& scenario, const Change& change, Bound) {
-          if (change.value != kOffWords[0]) return;
+        [](Scenario& scenario, const Change&, Bound) {
           for (HostItem& item : scenario.items) {
             if (item.kind != HostItemKind::Sync) continue;
             item.node = kNowhere;

@@ -16,5 +16,20 @@ TEST(BiasBeforeNormFinding, AFaultThatSomethingElseHidesIsToldOfWithItsCost) {
   EXPECT_THAT(finding->title, testing::EndsWith(": 900 µs a step"));
 }
 
+TEST(BiasBeforeNormFinding, ItsCostIsWorkAndLeavesIdleTimeToOtherFindings) {
+  RunPlan plan{.profilerNs = 20'000'000};
+  plan.biasBeforeNorm = true;
+  plan.biasGradientNs = 900'000;
+  const Analysis analysis = analysed(plan);
+  const Finding* finding = find(analysis, FindingId::BiasBeforeNorm);
+  const Finding* waits = find(analysis, FindingId::SyncInStep);
+  const Finding* idle = find(analysis, FindingId::UnderUtilised);
+  ASSERT_TRUE(finding != nullptr && waits != nullptr && idle != nullptr);
+  EXPECT_GE(finding->costNsPerStep, 900'000);
+  const Ledger step = analysis.meanStepLedger();
+  const std::int64_t idleNs = step.totalNs() - step.busyNs();
+  EXPECT_LT(idleNs - idle->costNsPerStep - waits->costNsPerStep, 100'000) << "idle time that no finding prices";
+}
+
 }  // namespace
 }  // namespace lacuna::analyzer

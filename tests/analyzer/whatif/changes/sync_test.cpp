@@ -14,6 +14,13 @@ TEST(Sync, RemovedSynchronisationsLetTheQueueFill) {
   EXPECT_NEAR(static_cast<double>(play(slow, "sync=off").predictedNsPerStep), measured(fixed), 0.08 * measured(fixed));
 }
 
+TEST(Sync, EveryWordForOffTakesTheWaitsAway) {
+  const RunPlan slow{.steps = 30, .operatorNs = 60'000, .syncEveryOperators = 4};
+  const double off = gain(slow, "sync=off");
+  EXPECT_GT(off, 0.1 * measured(slow));
+  for (const char* change : {"sync=0", "sync=false", "sync=no"}) EXPECT_EQ(gain(slow, change), off) << change;
+}
+
 TEST(Sync, WhatDoesNotConcernTheLoaderLeavesItsWaitsAsTheyAre) {
   for (const int workers : {1, 8}) {
     const RunPlan slow{.steps = 120, .batchNs = 8'000'000 * workers, .workers = workers, .syncEachStep = true};
