@@ -87,6 +87,16 @@ TEST_F(OutputTest, RunsThatAreStartedTogetherTakeNumbersOfTheirOwn) {
   }
 }
 
+/// Of a link to nothing nobody knows what it is for; and a folder may be anybody's, be it empty.
+TEST_F(OutputTest, ARunWithoutANameTakesNoneThatAnythingHas) {
+  fs::create_symlink("nowhere", folder_ / "ending_program.lcn");
+  fs::create_directory(folder_ / "ending_program-2.lcn.recording");
+  ASSERT_EQ(WEXITSTATUS(lacuna("-- " + program("ending_program") + " exit")), 3) << said();
+  EXPECT_EQ(rangesOf(trace("ending_program-3.lcn")).at("before"), 1000);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "ending_program.lcn"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "ending_program-2.lcn.recording"));
+}
+
 TEST_F(OutputTest, ASecondRunIntoTheSameTraceIsRefusedAndTheFirstGoesOn) {
   EXPECT_EQ(WEXITSTATUS(lacuna(
                 "-o out.lcn -- " + program("ending_program") + " wait & run=$!; " + untilThere("place.txt", "$run") +

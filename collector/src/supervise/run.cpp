@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -64,15 +66,10 @@ struct Unable {
   }
 };
 
-/// train.lcn, train-2.lcn, …: a trace that was not named never replaces another.
-fs::path freeName(const std::string& program) {
-  const std::string stem = fs::path(program).stem().string();
+/// Whether anything has the name, be it a link to nothing.
+bool isTaken(const fs::path& path) {
   std::error_code error;
-  for (int number = 1;; ++number) {
-    fs::path name = number == 1 ? stem + ".lcn" : fmt::format("{}-{}.lcn", stem, number);
-    // In this order: a run that ends meanwhile leaves its trace before its recording goes.
-    if (!fs::exists(name.string() + ".recording", error) && !fs::exists(name, error)) return name;
-  }
+  return fs::exists(fs::symlink_status(path, error));
 }
 
 /// python train.py is called train, not python.
@@ -132,22 +129,40 @@ class Supervisor {
  private:
   prof::Status prepare() {
     if (auto status = prepareRawCapture(); !status) return status;
-    const bool named = !options_.output.empty();
-    std::error_code error;
-    for (;;) {
-      report_.output = fs::absolute(named ? options_.output : freeName(nameOfRun(options_.command)), error);
-      if (auto status = checkOutput(named); !status) return status;
-      const auto status = prof::createRecording(recording_, recordingOptions());
-      made_ = status.ok();
-      // Of runs of one program that are started at the same time (mpirun), each takes a number of its own.
-      const bool taken = fs::exists(report_.output, error) || (!made_ && fs::exists(recording_, error));
-      if (named || !taken) {
-        if (!status) return withRemedy(status.error().message);
-        break;
-      }
-      abandon();
-    }
+    if (auto status = options_.output.empty() ? claimFreeName() : claimNamed(); !status) return status;
+    made_ = true;
     return openRecording();
+  }
+
+  prof::Status claimNamed() {
+    std::error_code error;
+    report_.output = fs::absolute(options_.output, error);
+    if (auto status = checkOutput(true); !status) return status;
+    const auto status = prof::createRecording(recording_, recordingOptions());
+    return status.ok() ? status : withRemedy(status.error().message);
+  }
+
+  /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another. Making the folder of the recording
+  /// claims the name in one step, so that of runs which start at the same time (mpirun) each has a number of its own.
+  prof::Status claimFreeName() {
+    const std::string stem = fs::path(nameOfRun(options_.command)).stem().string();
+    std::error_code error;
+    for (int number = 1;; ++number) {
+      report_.output = fs::absolute(number == 1 ? stem + ".lcn" : fmt::format("{}-{}.lcn", stem, number), error);
+      if (isTaken(report_.output)) continue;
+      if (auto status = checkOutput(false); !status) return status;
+      const bool claimed = mkdir(recording_.c_str(), 0700) == 0;
+      if (!claimed && errno == EEXIST) continue;
+      // A run leaves its trace before its recording goes, and may have ended since the first look.
+      if (claimed && isTaken(report_.output)) {
+        rmdir(recording_.c_str());
+        continue;
+      }
+      const auto status = prof::createRecording(recording_, recordingOptions());
+      if (status.ok()) return status;
+      // Somebody who named this trace may have taken the folder while it was empty.
+      if (!claimed || rmdir(recording_.c_str()) == 0 || errno != ENOTEMPTY) return withRemedy(status.error().message);
+    }
   }
 
   static prof::Error withRemedy(std::string message) {

@@ -43,7 +43,7 @@ class CaptureTest : public testing::Test {
   std::optional<CaptureWriter> writer_;
 };
 
-/// A symbol of 281 bytes whose every parameter holds the one before twice: its plain name has more than 2^40 bytes.
+/// A symbol of 280 bytes whose every parameter holds the one before twice: its plain name has more than 2^40 bytes.
 std::string doublingSymbol() {
   std::string symbol = "_Z1f1AIiiE";
   const auto reference = [](int number) {
