@@ -67,7 +67,7 @@ class StageSums {
       const TimeNs firstBatchNs = sums.firstBatchNs > 0 ? sums.firstBatchNs : sums.lastNs;
       workers.push_back({thread, sums.firstNs, firstBatchNs, sums.lastNs, sums.batches()});
     }
-    const WorkerSets sets = workerSets(store, std::move(workers), waits);
+    const WorkerSets sets = workerSets(store, workers, waits);
     stats.workers = sets.workers;
     stats.restarts = sets.restarts;
     for (const ConsumerWait& wait : sets.restartWaits) {

@@ -112,7 +112,8 @@ void addSets(Served& served, WorkerSets& sets) {
 
 }  // namespace
 
-WorkerSets workerSets(const Store& store, std::vector<WorkerSpan> workers, const std::vector<ConsumerWait>& waits) {
+WorkerSets workerSets(const Store& store, const std::vector<WorkerSpan>& workers,
+                      const std::vector<ConsumerWait>& waits) {
   WorkerSets sets;
   if (workers.empty()) return sets;
   const Consumers consumers(store, waits);

@@ -33,6 +33,7 @@ struct WorkerSets {
   /// batch of a worker because it came later than the others of its set.
   std::vector<ConsumerWait> restartWaits;
 };
-WorkerSets workerSets(const Store& store, std::vector<WorkerSpan> workers, const std::vector<ConsumerWait>& waits);
+WorkerSets workerSets(const Store& store, const std::vector<WorkerSpan>& workers,
+                      const std::vector<ConsumerWait>& waits);
 
 }  // namespace lacuna::analyzer
