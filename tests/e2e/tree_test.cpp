@@ -31,7 +31,7 @@ class TreeTest : public RunTest {
   struct Member {
     std::string name, parent;
     std::int32_t rank = -1;
-    friend auto operator<=>(const Member&, const Member&) = default;
+    friend bool operator==(const Member&, const Member&) = default;
     friend void PrintTo(const Member& member, std::ostream* out) {
       *out << member.name << " of \"" << member.parent << "\", rank " << member.rank;
     }

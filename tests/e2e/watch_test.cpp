@@ -38,7 +38,7 @@ class WatchTest : public RunTest {
   }
   struct Family {
     std::string name, parent;
-    friend auto operator<=>(const Family&, const Family&) = default;
+    friend bool operator==(const Family&, const Family&) = default;
     friend void PrintTo(const Family& family, std::ostream* out) {
       *out << family.name << " of \"" << family.parent << '"';
     }
