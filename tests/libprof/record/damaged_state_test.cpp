@@ -10,7 +10,7 @@
 #include <functional>
 #include <iterator>
 
-#include "libprof/record/recorded.h"
+#include "libprof/record/drained.h"
 #include "record/directory.h"
 
 namespace lacuna::prof::recording {
@@ -19,25 +19,19 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a dead drainer left beside the segments, damaged or made by somebody else.
-class DamagedStateTest : public RecordingTest {
+class DamagedStateTest : public DrainedTest {
  protected:
   void SetUp() override {
-    RecordingTest::SetUp();
-    RecordingOptions options;
-    options.sharedMemory = false;
-    ASSERT_OK(createRecording(recordingDir(), options));
-    ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
-    auto drainer = Drainer::create(recordingDir(), trace());
-    ASSERT_OK(drainer);
+    ASSERT_NO_FATAL_FAILURE(DrainedTest::SetUp());
     for (int i = 0; i < 3; ++i) {
       lacunaRangePush(lacunaName("open"));
-      ASSERT_OK(drainer->flush());
+      ASSERT_NO_FATAL_FAILURE(flush());
     }
     lacunaDetach();
+    drainer_.reset();
   }
   [[nodiscard]] fs::path checkpoint() const { return checkpointPath(recordingDir()); }
   [[nodiscard]] fs::path log() const { return recordingDir() / "open-1"; }
-  [[nodiscard]] fs::path recovered() const { return home_ / "recovered.lcn"; }
 
   static std::string bytesOf(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);

@@ -5,29 +5,17 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <random>
 #include <tuple>
 
-#include "libprof/record/recorded.h"
+#include "libprof/record/drained.h"
 
 namespace lacuna::prof {
 namespace {
 
 /// Ranges that stay open while the drainer saves its state, and what recover() has of them when that is gone.
-class OpenRangesTest : public RecordingTest {
+class OpenRangesTest : public DrainedTest {
  protected:
-  void SetUp() override {
-    RecordingTest::SetUp();
-    RecordingOptions options;
-    options.sharedMemory = false;
-    ASSERT_OK(createRecording(recordingDir(), options));
-    ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
-    auto drainer = Drainer::create(recordingDir(), trace());
-    ASSERT_OK(drainer);
-    drainer_ = std::move(*drainer);
-  }
-  void flush() { ASSERT_OK(drainer_->flush()); }
   void finish() {
     lacunaDetach();
     ASSERT_OK(drainer_->finish());
@@ -38,7 +26,6 @@ class OpenRangesTest : public RecordingTest {
     lacunaDetach();
     return recover(recordingDir(), recovered(), true);
   }
-  [[nodiscard]] std::filesystem::path recovered() const { return home_ / "recovered.lcn"; }
 
   static void push(std::uint64_t payload) {
     LacunaEvent event{};
@@ -77,7 +64,6 @@ class OpenRangesTest : public RecordingTest {
     EXPECT_LT(ownBytes() - before, bytes);
 #endif
   }
-  std::optional<Drainer> drainer_;
 };
 
 TEST_F(OpenRangesTest, AMillionTakesLittleMemoryAndIsSavedOnce) {
