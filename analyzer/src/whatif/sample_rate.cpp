@@ -8,6 +8,11 @@
 #include "whatif/changes/registry.h"
 
 namespace lacuna::analyzer {
+namespace {
+
+constexpr double kSecondNs = 1e9;
+
+}  // namespace
 
 double samplesPerSecond(const Analysis& analysis) {
   double batch = 0;
@@ -16,7 +21,7 @@ double samplesPerSecond(const Analysis& analysis) {
   }
   const double stepNs = static_cast<double>(analysis.meanStepNs() + analysis.betweenSteps().ns);
   if (analysis.steps.all.empty() || batch <= 0 || stepNs <= 0) return 0;
-  return batch * static_cast<double>(analysis.processCount()) * 1e9 / stepNs;
+  return batch * static_cast<double>(analysis.processCount()) * kSecondNs / stepNs;
 }
 
 }  // namespace lacuna::analyzer

@@ -14,6 +14,7 @@
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/whatif.h"
+#include "lacuna/prof/amounts.h"
 #include "support/planted_runs.h"
 
 namespace lacuna::analyzer {
@@ -506,8 +507,7 @@ TEST(Findings, ATitleTellsTheCostOfItsFinding) {
       analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false});
   const Finding* finding = find(analysis, FindingId::LoaderWait);
   ASSERT_NE(finding, nullptr);
-  EXPECT_THAT(finding->title,
-              testing::HasSubstr(fmt::format(" {:.2f} ms a step", static_cast<double>(finding->costNsPerStep) / 1e6)));
+  EXPECT_THAT(finding->title, testing::HasSubstr(fmt::format(" {} a step", prof::timeText(finding->costNsPerStep))));
 }
 
 TEST(Findings, EveryFaultHasAdviceAndConfidence) {

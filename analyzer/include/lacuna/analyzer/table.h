@@ -116,7 +116,7 @@ std::vector<Table> reportTables(const Analysis& analysis);
 Table reportTable(const Analysis& analysis, std::string_view key);
 /// With a line of the columns' keys.
 std::string tableCsv(const Table& table);
-/// What `lacuna report --list-sections` prints, and the tables of docs/report-tables.md.
+/// What `lacuna report --list-sections` prints, and the tables of docs/report-json.md.
 std::string sectionListText();
 std::string sectionListJson();
 std::string sectionListMarkdown();
