@@ -251,9 +251,9 @@ TEST(Autograd, AHookMustKeepShapeTypeAndDevice) {
   for (const auto& [result, complaint] : results) {
     const Tensor x = leaf({1, 2});
     const Tensor y = exp(x);
-    y.registerHook([&](const Tensor&) { return result; });
+    y.registerHook([&returned = result](const Tensor&) { return returned; });
     EXPECT_THAT([&] { sum(y).backward(); }, ThrowsMessage<Error>(AllOf(HasSubstr("exp:"), HasSubstr(complaint))));
-    x.registerHook([&](const Tensor&) { return result; });
+    x.registerHook([&returned = result](const Tensor&) { return returned; });
     EXPECT_THAT([&] { sum(x).backward(); },
                 ThrowsMessage<Error>(AllOf(HasSubstr(complaint), HasSubstr("for a gradient that is f64[2] on cpu"))));
     EXPECT_FALSE(x.grad().defined());
