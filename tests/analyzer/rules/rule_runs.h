@@ -6,24 +6,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "support/analysed_run.h"
 #include "support/finding_text.h"
-#include "support/synthetic_run.h"
 
 /// Made-up runs and the findings in them, for the tests of each rule.
 namespace lacuna::analyzer {
-
-using test::RunPlan;
-
-inline Analysis analysed(const RunPlan& plan, const AnalysisOptions& options = {}) {
-  auto analysis = analyse(test::makeRun(plan), options);
-  EXPECT_TRUE(analysis) << analysis.error().message;
-  return std::move(*analysis);
-}
 
 inline std::vector<FindingId> faults(const RunPlan& plan, const AnalysisOptions& options = {}) {
   std::vector<FindingId> ids;
@@ -41,15 +34,6 @@ inline const Finding* find(const Analysis& analysis, FindingId id) {
   return nullptr;
 }
 
-/// A step of 40 µs of device work and some 0.2 ms of the host's, at whose end the host waits for the device.
-inline constexpr RunPlan kHostBound{
-    .steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .syncEachStep = true};
-
-inline RunPlan with(RunPlan plan, auto change) {
-  change(plan);
-  return plan;
-}
-
 inline std::vector<FindingId> opportunities(const RunPlan& plan) {
   std::vector<FindingId> ids;
   for (const Finding& finding : analysed(plan).findings) {
@@ -57,16 +41,6 @@ inline std::vector<FindingId> opportunities(const RunPlan& plan) {
   }
   return ids;
 }
-
-/// A CPU device whose thread other programs kept off the cores for almost half of the time that it wanted to run.
-inline constexpr RunPlan kDisplaced{.steps = 60,
-                                    .batchNs = 3'000'000,
-                                    .workers = 0,
-                                    .syncEachStep = true,
-                                    .hostCores = 2,
-                                    .cpuDevice = true,
-                                    .loaderSleeps = true,
-                                    .displaced = 0.46};
 
 /// Work of a device every millisecond, and nothing of the host that gave it.
 inline Analysis deviceAlone(std::int64_t busyNs) {

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/changes.h"
-#include "lacuna/analyzer/analyse.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -118,9 +117,8 @@ TEST(Changes, EachPlaysOnARunThatHasSomethingOfAll) {
                      .biasBeforeNorm = true,
                      .roundTrips = 2,
                      .optimizerKernels = 4};
-  const auto analysis = analyse(test::makeRun(plan));
-  ASSERT_TRUE(analysis);
-  const auto simulator = Simulator::create(*analysis);
+  const Analysis analysis = analysed(plan);
+  const auto simulator = Simulator::create(analysis);
   ASSERT_TRUE(simulator);
   for (const ChangeInfo* info : listChanges()) {
     if (info->argument == ChangeArgument::None) continue;
@@ -133,8 +131,8 @@ TEST(Changes, EachPlaysOnARunThatHasSomethingOfAll) {
 }
 
 TEST(Changes, OneThatNoParserMadeAndNobodyKnowsDoesNothing) {
-  const auto analysis = analyse(test::makeRun({}));
-  const auto simulator = Simulator::create(*analysis);
+  const Analysis analysis = analysed({});
+  const auto simulator = Simulator::create(analysis);
   const Change unknown{.target = "colour", .value = "red", .pattern = {}};
   const Prediction prediction = simulator->play({&unknown, 1});
   EXPECT_FALSE(prediction.touched);

@@ -8,21 +8,18 @@
 #include <string>
 #include <string_view>
 
-#include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/whatif.h"
-#include "support/synthetic_run.h"
+#include "support/analysed_run.h"
 
 /// Changes played on made-up runs.
 namespace lacuna::analyzer {
 
 using test::restlessRun;
-using test::RunPlan;
 
 inline Prediction play(const RunPlan& plan, std::string_view change) {
   EXPECT_TRUE(parseChange(change)) << change;
-  const auto analysis = analyse(test::makeRun(plan));
-  EXPECT_TRUE(analysis);
-  const auto simulator = Simulator::create(*analysis);
+  const Analysis analysis = analysed(plan);
+  const auto simulator = Simulator::create(analysis);
   EXPECT_TRUE(simulator);
   return simulator->play(change);
 }
