@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analyzer/whatif/play.h"
@@ -15,6 +16,15 @@ TEST(Batch, ALargerBatchLeavesTheHostsPartAsItIs) {
               0.01 * static_cast<double>(two.baseNsPerStep));
   // Gaps between kernels stay too.
   EXPECT_NEAR(static_cast<double>(play(plan, "batch*10").predictedNsPerStep), 201 * 32e3, 0.02 * 201 * 32e3);
+}
+
+TEST(Batch, ANumberOfSamplesIsRefusedWithWhatToDo) {
+  for (const char* text : {"batch", "batch=64"}) {
+    const auto change = parseChange(text);
+    ASSERT_FALSE(change) << text;
+    EXPECT_THAT(change.error().message, testing::StartsWith("'" + std::string(text) + "' cannot be replayed: "));
+    EXPECT_THAT(change.error().message, testing::HasSubstr("lacuna ")) << text;
+  }
 }
 
 }  // namespace
