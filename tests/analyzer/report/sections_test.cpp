@@ -39,6 +39,7 @@ TEST(Sections, TablesHaveColumnsOfTheirOwnWithAMeaning) {
     std::set<std::string_view> keys;
     for (const ColumnInfo& column : table.columns) {
       EXPECT_TRUE(keys.insert(column.key).second) << table.key << '.' << column.key;
+      EXPECT_FALSE(column.meaning.empty()) << table.key << '.' << column.key;
       EXPECT_EQ(column.kind == ColumnKind::Band, !column.figure.empty()) << table.key << '.' << column.key;
     }
     for (const ColumnInfo& column : table.columns) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "lacuna/analyzer/scope.h"
+
 /// How the ranks of a job keep step, seen in a trace that holds several of them (`lacuna merge`). A collective lasts
 /// from its first rank's entry to the end; until the last rank has entered nothing can be transferred, so what an
 /// earlier rank spends in it until then is waiting (arrival skew), and what is left is transfer.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/kernel_name.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -42,7 +43,7 @@ const Column<CollectiveRow> kCollectives[]{
 };
 
 const Column<RankRow> kRanks[]{
-    {{"rank", "rank", ColumnKind::Count, ""}, kValueOf<&RankRow::rank>},
+    {{"rank", "rank", ColumnKind::Count, "its number"}, kValueOf<&RankRow::rank>},
     {{"device", "device", ColumnKind::Text, "as in `devices[]`"}, kValueOf<&RankRow::device>},
     {{"collectives", "", ColumnKind::Count, "calls that could be matched"}, kValueOf<&RankRow::collectives>},
     {{"wait_ns", "waits", ColumnKind::Time, "in collectives, for ranks that entered later"},

@@ -33,7 +33,8 @@ struct Live {
 
 const Column<Live> kLive[]{
     {{"name", "alive at the peak", ColumnKind::Name, "the tensor and its operator"}, kValueOf<&Live::name>},
-    {{"bytes", "size", ColumnKind::Bytes, ""}, [](const Live& live) -> TableCell { return live.tensor->bytes; }},
+    {{"bytes", "size", ColumnKind::Bytes, "of the block"},
+     [](const Live& live) -> TableCell { return live.tensor->bytes; }},
     {{"role", "", ColumnKind::Text, "`parameter`, `gradient`, …; `other`: not known"},
      [](const Live& live) -> TableCell { return std::string(roleName(live.tensor->role)); }},
     {{"role_words", "role", ColumnKind::Text, "the same in words"},
