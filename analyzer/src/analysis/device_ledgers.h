@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "analysis/work_progress.h"
+#include "lacuna/analyzer/analysis.h"
+
+namespace lacuna::analyzer {
+
+/// Fills in the ledgers of the devices, queues and steps, and the tables of chunk_tables.h, from one chunk of the trace
+/// after the other. The devices, the steps, the window and the scope are given.
+prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWork& stepWork, WorkProgress& progress);
+
+}  // namespace lacuna::analyzer

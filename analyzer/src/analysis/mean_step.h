@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lacuna/analyzer/analysis.h"
+
+namespace lacuna::analyzer {
+
+/// The steps that a mean step is of: the steady ones within the window, or those of the warm-up where it holds no
+/// others. None: it is all of the run.
+std::vector<bool> stepsOfMean(const Analysis& analysis);
+
+/// What sums over so many steps and all devices are divided by.
+std::int64_t partsOfMean(const Analysis& analysis, std::int64_t steps);
+
+/// The mean of those steps for one device; without any, all of the run.
+Ledger meanOf(const Analysis& analysis, const std::vector<Ledger>& steps, const Ledger& run);
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/segment_collector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "analysis/mean_step.h"
+#include "lacuna/prof/bounds.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::StringId;
+using prof::TimeNs;
+
+constexpr std::size_t kLongestKept = 5;
+
+/// The share of `bandNs` that falls to a part of the segment.
+std::int64_t bandShare(std::int64_t bandNs, std::int64_t partNs, const LedgerSegment& segment) {
+  if (bandNs == 0 || partNs == segment.durNs()) return bandNs;
+  return std::llround(static_cast<double>(bandNs) * static_cast<double>(partNs) / static_cast<double>(segment.durNs()));
+}
+
+}  // namespace
+
+SegmentCollector::SegmentCollector(Analysis& analysis) : analysis_(analysis), counted_(stepsOfMean(analysis)) {
+  countedSteps_ = std::count(counted_.begin(), counted_.end(), true);
+  analysis.stepLedgers.resize(analysis.steps.all.size());
+  analysis.bands.steps.resize(analysis.steps.all.size());
+  analysis.loaderWaitsBefore.resize(analysis.steps.all.size());
+}
+
+void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs) {
+  addToSteps(segment, bandNs);
+  if (segment.cause == Cause::LoaderWait) addBetweenSteps(segment);
+  const TimeNs from = std::max(segment.startNs, device.window.startNs);
+  const TimeNs to = std::min(segment.endNs, device.window.endNs);
+  if (from >= to) return;
+  device.ledger.add(segment.cause, to - from);
+  if (segment.cause == Cause::Unknown) addUnknown(from, to);
+  if (countedSteps_ == 0) addCall(segment, to - from);
+  device.bands.add(segment.cause, bandShare(bandNs, to - from, segment));
+  if (segment.cause == Cause::Compute) return;
+  DeviceSegment inside{segment, device.id};
+  inside.startNs = from;
+  inside.endNs = to;
+  keepLongest(inside);
+  if (!isBusy(segment.cause)) addIdle(segment, to - from);
+}
+
+void SegmentCollector::addIdle(const LedgerSegment& segment, std::int64_t durNs) {
+  const bool named = segment.cause != Cause::Launch && segment.cause != Cause::Dependency;
+  auto& detail = details_[{segment.cause, named ? segment.name : StringId()}];
+  detail.first += durNs;
+  ++detail.second;
+}
+
+void SegmentCollector::finish() {
+  fillDetails();
+  fillCalls();
+  for (const DeviceAccount& device : analysis_.devices) {
+    analysis_.ledger += device.ledger;
+    analysis_.bands.run += device.bands;
+  }
+}
+
+/// Steps that are numbered each by its name are one thing.
+void SegmentCollector::fillDetails() {
+  std::unordered_set<std::string_view> markers;
+  for (const Step& step : analysis_.steps.all) markers.insert(step.name);
+  std::map<std::pair<Cause, std::string>, std::pair<std::int64_t, std::uint64_t>> byName;
+  for (const auto& [key, sum] : details_) {
+    const std::string_view name = analysis_.store->text(key.second);
+    const bool isNumbered = markers.size() > 1 && markers.contains(name);
+    auto& detail = byName[{key.first, std::string(isNumbered ? "step" : name)}];
+    detail.first += sum.first;
+    detail.second += sum.second;
+  }
+  for (const auto& [key, sum] : byName) analysis_.details.push_back({key.first, key.second, sum.first, sum.second});
+  std::sort(analysis_.details.begin(), analysis_.details.end(),
+            [](const CauseDetail& a, const CauseDetail& b) { return a.ns > b.ns; });
+}
+
+void SegmentCollector::fillCalls() {
+  const std::int64_t parts = partsOfMean(analysis_, countedSteps_);
+  for (const auto& [key, sum] : calls_) {
+    analysis_.stepCalls.push_back(
+        {key.first, std::string(analysis_.store->text(key.second)), sum.first / parts, sum.second});
+  }
+}
+
+void SegmentCollector::addToSteps(const LedgerSegment& segment, std::int64_t bandNs) {
+  const auto& steps = analysis_.steps.all;
+  std::size_t at = countBy(steps, &Step::endNs, segment.startNs);
+  for (; at < steps.size() && steps[at].startNs < segment.endNs; ++at) {
+    const TimeNs dur = std::min(steps[at].endNs, segment.endNs) - std::max(steps[at].startNs, segment.startNs);
+    analysis_.stepLedgers[at].add(segment.cause, dur);
+    analysis_.bands.steps[at].add(segment.cause, bandShare(bandNs, dur, segment));
+    if (counted_[at]) addCall(segment, dur);
+  }
+}
+
+void SegmentCollector::addUnknown(TimeNs from, TimeNs to) {
+  const auto& steps = analysis_.steps.all;
+  if (steps.empty()) return;
+  UnknownPlaces& places = analysis_.unknown;
+  const TimeNs begin = std::clamp(steps.front().startNs, from, to), end = std::clamp(steps.back().endNs, from, to);
+  std::int64_t inSteps = 0;
+  for (std::size_t at = countBy(steps, &Step::endNs, begin); at < steps.size() && steps[at].startNs < end; ++at)
+    prof::addTo(inSteps, std::min(steps[at].endNs, end) - std::max(steps[at].startNs, begin));
+  prof::addTo(places.beforeNs, begin - from);
+  prof::addTo(places.inStepsNs, inSteps);
+  prof::addTo(places.betweenNs, end - begin - inSteps);
+  prof::addTo(places.behindNs, to - end);
+}
+
+void SegmentCollector::addCall(const LedgerSegment& segment, std::int64_t durNs) {
+  if (segment.cause != Cause::DriverCall && segment.cause != Cause::Synchronisation) return;
+  auto& call = calls_[{segment.cause, segment.name}];
+  prof::addTo(call.first, durNs);
+  ++call.second;
+}
+
+void SegmentCollector::addBetweenSteps(const LedgerSegment& segment) {
+  const auto& steps = analysis_.steps.all;
+  std::size_t at = std::max<std::size_t>(1, countBy(steps, &Step::endNs, segment.startNs));
+  for (; at < steps.size() && steps[at - 1].endNs < segment.endNs; ++at) {
+    const TimeNs dur = std::min(steps[at].startNs, segment.endNs) - std::max(steps[at - 1].endNs, segment.startNs);
+    prof::addTo(analysis_.loaderWaitsBefore[at], std::max<TimeNs>(0, dur));
+  }
+}
+
+void SegmentCollector::keepLongest(const DeviceSegment& segment) {
+  auto& kept = analysis_.longest[static_cast<std::size_t>(segment.cause)];
+  if (kept.size() == kLongestKept && kept.back().durNs() >= segment.durNs()) return;
+  const auto at =
+      std::find_if(kept.begin(), kept.end(), [&](const DeviceSegment& k) { return k.durNs() < segment.durNs(); });
+  kept.insert(at, segment);
+  if (kept.size() > kLongestKept) kept.pop_back();
+}
+
+}  // namespace lacuna::analyzer
