@@ -70,18 +70,18 @@ void ChromeAssembly::learn(const ChromeRows& rows, Mapping& mapping) {
     known.usedByHost |= rows.locations[i].usedByHost;
     known.usedByDevice |= rows.locations[i].usedByDevice;
   }
-  for (std::size_t i = mapping.streams.size(); i < rows.streams.size(); ++i) {
-    const prof::StringId key = mapping.strings[rows.streams[i].key.value];
+  for (std::size_t i = mapping.streams.size(); i < rows.args.streams.size(); ++i) {
+    const prof::StringId key = mapping.strings[rows.args.streams[i].key.value];
     const auto [at, isNew] =
-        streamNumbers_.try_emplace({rows.streams[i].scope, key}, static_cast<std::uint32_t>(streams_.size()));
-    if (isNew) streams_.push_back({rows.streams[i].scope, key, {}});
+        streamNumbers_.try_emplace({rows.args.streams[i].scope, key}, static_cast<std::uint32_t>(streams_.size()));
+    if (isNew) streams_.push_back({rows.args.streams[i].scope, key, {}});
     mapping.streams.push_back(at->second);
   }
 }
 
 void ChromeAssembly::mergeArgs(const ChromeRows& rows, const Mapping& mapping, double share) {
-  for (std::size_t i = 0; i < rows.streams.size(); ++i) {
-    const auto& from = rows.streams[i].values;
+  for (std::size_t i = 0; i < rows.args.streams.size(); ++i) {
+    const auto& from = rows.args.streams[i].values;
     auto& to = streams_[mapping.streams[i]].values;
     makeRoom(to, from.size(), share);
     for (ArgStream::Value value : from) {
@@ -117,9 +117,9 @@ void ChromeAssembly::merge(const ChromeRows& rows, Mapping& mapping, double shar
   memoryTotals_.insert(memoryTotals_.end(), rows.memoryTotals.begin(), rows.memoryTotals.end());
   appendColumns(builder_.columns<prof::Flow>(), rows.flows, share, change);
   appendColumns(builder_.columns<prof::Overhead>(), rows.overheads, share, change);
-  appendColumns(builder_.columns<prof::ArgSet>(), rows.sets, share, change);
+  appendColumns(builder_.columns<prof::ArgSet>(), rows.args.sets, share, change);
   mergeLoose(rows, mapping, sets_);
-  sets_ += static_cast<std::uint32_t>(rows.sets.id.size());
+  sets_ += static_cast<std::uint32_t>(rows.args.sets.id.size());
   metadata_.insert(metadata_.end(), rows.metadata.begin(), rows.metadata.end());
   for (const std::string& text : rows.others) addEnvironment("chrome.event", text);
   for (const auto& problem : rows.problems) {

@@ -5,47 +5,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <limits>
 #include <tuple>
 #include <utility>
 
+#include "formats/json_text.h"
 #include "formats/own_columns.h"
-#include "lacuna/analyzer/utf8.h"
+#include "import/chrome/same_text.h"
+#include "import/chrome/work_names.h"
 
 namespace lacuna::analyzer {
 namespace {
 
-/// Ways on from a node that are found quicker without a table.
-constexpr std::size_t kFewEdges = 16;
-
 using json::integerOf;
-using json::isString;
 using json::numberOf;
 using json::textOf;
-
-template <class Word>
-bool startAndEndAlike(std::string_view a, std::string_view b) {
-  Word start[2], end[2];
-  std::memcpy(&start[0], a.data(), sizeof(Word));
-  std::memcpy(&start[1], b.data(), sizeof(Word));
-  std::memcpy(&end[0], a.data() + a.size() - sizeof(Word), sizeof(Word));
-  std::memcpy(&end[1], b.data() + b.size() - sizeof(Word), sizeof(Word));
-  return ((start[0] ^ start[1]) | (end[0] ^ end[1])) == 0;
-}
-
-/// Whether two names are the same, without a call for the short ones, of which every event has a dozen.
-bool isSame(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  if (a.size() > 16) return startAndEndAlike<std::uint64_t>(a, b) && std::memcmp(a.data(), b.data(), a.size()) == 0;
-  if (a.size() >= 8) return startAndEndAlike<std::uint64_t>(a, b);
-  if (a.size() >= 4) return startAndEndAlike<std::uint32_t>(a, b);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i]) return false;
-  }
-  return true;
-}
 
 const RawEvent::Member* find(const RawEvent& event, std::string_view key) {
   for (const auto& member : event.args) {
@@ -62,56 +36,10 @@ void readInteger(const RawEvent& event, std::string_view key, T& out) {
   if (value && *value >= 0 && std::cmp_less_equal(*value, std::numeric_limits<T>::max())) out = static_cast<T>(*value);
 }
 
-prof::CopyKind copyKindOf(std::string_view name) {
-  using prof::CopyKind;
-  static constexpr std::pair<std::string_view, CopyKind> kKinds[] = {{"HtoD", CopyKind::HostToDevice},
-                                                                     {"DtoH", CopyKind::DeviceToHost},
-                                                                     {"DtoD", CopyKind::DeviceToDevice},
-                                                                     {"HtoH", CopyKind::HostToHost},
-                                                                     {"PtoP", CopyKind::PeerToPeer},
-                                                                     {"HtoA", CopyKind::HostToArray},
-                                                                     {"AtoH", CopyKind::ArrayToHost},
-                                                                     {"AtoA", CopyKind::ArrayToArray},
-                                                                     {"AtoD", CopyKind::ArrayToDevice},
-                                                                     {"DtoA", CopyKind::DeviceToArray},
-                                                                     {"HostToDevice", CopyKind::HostToDevice},
-                                                                     {"DeviceToHost", CopyKind::DeviceToHost},
-                                                                     {"DeviceToDevice", CopyKind::DeviceToDevice}};
-  for (const auto& [text, kind] : kKinds) {
-    if (name.find(text) != std::string_view::npos) return kind;
-  }
-  return CopyKind::Unknown;
-}
-
-prof::MemoryKind memoryKindOf(std::string_view name) {
-  using prof::MemoryKind;
-  static constexpr std::pair<std::string_view, MemoryKind> kKinds[] = {{"Pageable", MemoryKind::Pageable},
-                                                                       {"Pinned", MemoryKind::Pinned},
-                                                                       {"Device Static", MemoryKind::DeviceStatic},
-                                                                       {"Managed Static", MemoryKind::ManagedStatic},
-                                                                       {"Device", MemoryKind::Device},
-                                                                       {"Array", MemoryKind::Array},
-                                                                       {"Managed", MemoryKind::Managed}};
-  for (const auto& [text, kind] : kKinds) {
-    if (name.find(text) != std::string_view::npos) return kind;
-  }
-  return MemoryKind::Unknown;
-}
-
-prof::SyncKind syncKindOf(std::string_view name) {
-  using prof::SyncKind;
-  if (name.find("Wait Event") != std::string_view::npos) return SyncKind::StreamWait;
-  if (name.find("Event") != std::string_view::npos) return SyncKind::Event;
-  if (name.find("Stream") != std::string_view::npos) return SyncKind::Stream;
-  if (name.find("Context") != std::string_view::npos || name.find("Device") != std::string_view::npos) {
-    return SyncKind::Context;
-  }
-  return SyncKind::Unknown;
-}
-
 }  // namespace
 
-ChromeRows::ChromeRows(const DeviceSizes& sizes) : sizes_(sizes), nodes_(kArgTables) {
+ChromeRows::ChromeRows(const DeviceSizes& sizes)
+    : args(strings, texts_), sizes_(sizes), texts_(strings), categories_(texts_) {
   locations.emplace_back();
 }
 
@@ -120,11 +48,10 @@ void ChromeRows::clearRows() {
                      +[](ChromeRows& r) { r.calls.clear(); }, +[](ChromeRows& r) { r.kernels.clear(); },
                      +[](ChromeRows& r) { r.copies.clear(); }, +[](ChromeRows& r) { r.memsets.clear(); },
                      +[](ChromeRows& r) { r.syncs.clear(); }, +[](ChromeRows& r) { r.allocations.clear(); },
-                     +[](ChromeRows& r) { r.flows.clear(); }, +[](ChromeRows& r) { r.overheads.clear(); },
-                     +[](ChromeRows& r) { r.sets.clear(); }}) {
+                     +[](ChromeRows& r) { r.flows.clear(); }, +[](ChromeRows& r) { r.overheads.clear(); }}) {
     clear(*this);
   }
-  for (ArgStream& stream : streams) stream.values.clear();
+  args.clearRows();
   memoryTotals.clear();
   loose.clear();
   metadata.clear();
@@ -137,8 +64,7 @@ void ChromeRows::clearRows() {
 
 void ChromeRows::add(const RawEvent& event) {
   ++events;
-  extras_.clear();
-  source_ = {};
+  args.begin();
   switch (event.phase) {
     case 'X':
       return addComplete(event);
@@ -180,7 +106,7 @@ bool ChromeRows::readTime(const RawEvent& event) {
   const auto start = json::nanosecondsOf(event.ts);
   if (!start) return problem(event, "an event without a usable \"ts\" is kept as text only"), false;
   startNs_ = start->value;
-  if (!start->exact) extras_.push_back({"ts", event.ts});
+  if (!start->exact) args.addField("ts", event.ts);
   durNs_ = 0;
   if (event.dur.empty()) return true;
   const auto length = json::nanosecondsOf(event.dur);
@@ -188,7 +114,7 @@ bool ChromeRows::readTime(const RawEvent& event) {
     return problem(event, "an event without a usable \"dur\" is kept as text only"), false;
   }
   durNs_ = length->value;
-  if (!length->exact) extras_.push_back({"dur", event.dur});
+  if (!length->exact) args.addField("dur", event.dur);
   return true;
 }
 
@@ -216,57 +142,10 @@ std::uint32_t ChromeRows::locate(const RawEvent& event, Use use) {
 void ChromeRows::describeStream(const RawEvent& event) {
   const auto device = integerOf(event.pid);
   const auto stream = integerOf(event.tid);
-  source_.deviceIndex = device && *device >= 0 ? static_cast<std::uint32_t>(*device) : UINT32_MAX;
-  source_.stream = stream && *stream >= 0 ? static_cast<std::uint64_t>(*stream) : UINT64_MAX;
-  const auto size = sizes_.find(source_.deviceIndex);
-  source_.multiprocessors = size == sizes_.end() ? 0 : size->second;
-}
-
-const ChromeRows::Category& ChromeRows::categoryOf(std::string_view cat) {
-  const auto isIt = [&](std::uint32_t number) { return isSame(categories_[number].token, cat); };
-  if (const std::uint32_t* recent = recentCategories_.find(isIt)) return categories_[*recent];
-  static const std::unordered_map<std::string_view, Kind> kKinds = {{"\"gpu_user_annotation\"", Kind::DeviceRange},
-                                                                    {"\"cuda_runtime\"", Kind::Runtime},
-                                                                    {"\"hip_runtime\"", Kind::Runtime},
-                                                                    {"\"privateuse1_runtime\"", Kind::Runtime},
-                                                                    {"\"xpu_runtime\"", Kind::Runtime},
-                                                                    {"\"cuda_driver\"", Kind::Driver},
-                                                                    {"\"privateuse1_driver\"", Kind::Driver},
-                                                                    {"\"xpu_driver\"", Kind::Driver},
-                                                                    {"\"kernel\"", Kind::Kernel},
-                                                                    {"\"gpu_memcpy\"", Kind::Memcpy},
-                                                                    {"\"gpu_memset\"", Kind::Memset},
-                                                                    {"\"cuda_sync\"", Kind::Sync},
-                                                                    {"\"overhead\"", Kind::Overhead},
-                                                                    {"\"Kernel\"", Kind::Kernel},
-                                                                    {"\"Runtime\"", Kind::Runtime},
-                                                                    {"\"Memcpy\"", Kind::Memcpy},
-                                                                    {"\"Memset\"", Kind::Memset}};
-  const auto [at, isNew] =
-      categoryNumbers_.try_emplace(std::string(cat), static_cast<std::uint32_t>(categories_.size()));
-  recentCategories_.add(at->second);
-  if (isNew) {
-    const auto kind = kKinds.find(cat);
-    categories_.push_back({at->first, kind == kKinds.end() ? Kind::Range : kind->second, textId(cat)});
-  }
-  return categories_[at->second];
-}
-
-prof::StringId ChromeRows::textId(std::string_view token) {
-  return token.empty() ? prof::StringId() : strings.intern(textOf(token, scratch_));
-}
-
-/// A list or an object as text. NaN and the like in it become texts, and what is not well-formed one JSON string, so
-/// that what we write later is JSON.
-prof::StringId ChromeRows::jsonId(std::string_view token) {
-  const prof::StringId known = strings.find(token);
-  if (known.value < isJson_.size() && isJson_[known.value]) return known;
-  std::string sound;
-  json::appendChecked(sound, token);
-  const prof::StringId id = strings.intern(sound);
-  isJson_.resize(std::max<std::size_t>(isJson_.size(), id.value + 1));
-  isJson_[id.value] = true;
-  return id;
+  args.source.deviceIndex = device && *device >= 0 ? static_cast<std::uint32_t>(*device) : UINT32_MAX;
+  args.source.stream = stream && *stream >= 0 ? static_cast<std::uint64_t>(*stream) : UINT64_MAX;
+  const auto size = sizes_.find(args.source.deviceIndex);
+  args.source.multiprocessors = size == sizes_.end() ? 0 : size->second;
 }
 
 /// Columns that exports of ours keep in an argument of their own. It stays an argument too, so that what is written
@@ -291,8 +170,8 @@ void ChromeRows::readOwnColumns(const RawEvent& event, Row& row) {
 
 void ChromeRows::addComplete(const RawEvent& event) {
   if (!readTime(event)) return;
-  if (!event.id.empty()) extras_.push_back({"id", event.id});
-  const Kind kind = categoryOf(event.cat).kind;
+  if (!event.id.empty()) args.addField("id", event.id);
+  const Kind kind = categories_.of(event.cat).kind;
   switch (kind) {
     case Kind::Range:
     case Kind::DeviceRange:
@@ -319,8 +198,8 @@ void ChromeRows::addRange(const RawEvent& event, Kind kind) {
   row.durNs = durNs_;
   const std::uint32_t location = locate(event, kind == Kind::DeviceRange ? Use::Device : Use::Host);
   (kind == Kind::DeviceRange ? row.queue.value : row.thread.value) = location;
-  row.category = categoryOf(event.cat).id;
-  row.name = textId(event.name);
+  row.category = categories_.of(event.cat).id;
+  row.name = texts_.textId(event.name);
   for (const auto& member : event.args) {
     if (isSame(member.key, "External id") || isSame(member.key, "External Id")) {
       if (const auto id = integerOf(member.value); id && *id >= 0) row.correlation = static_cast<std::uint64_t>(*id);
@@ -330,14 +209,14 @@ void ChromeRows::addRange(const RawEvent& event, Kind kind) {
         row.payloadType = prof::PayloadType::I64;
       }
     } else if (isSame(member.key, "Input Dims") && member.value.front() == '[') {
-      row.text = jsonId(member.value);
+      row.text = texts_.jsonId(member.value);
     }
   }
   readOwnColumns(event, row);
-  source_.correlation = row.correlation;
-  source_.payload = row.payload;
-  source_.text = strings.text(row.text);
-  row.args = keepArgs(ArgTable::Range, event);
+  args.source.correlation = row.correlation;
+  args.source.payload = row.payload;
+  args.source.text = strings.text(row.text);
+  row.args = args.keep(ArgTable::Range, event);
   ranges.push(row);
 }
 
@@ -347,53 +226,64 @@ void ChromeRows::addCall(const RawEvent& event, Kind kind) {
   row.durNs = durNs_;
   row.thread.value = locate(event, Use::Host);
   row.kind = kind == Kind::Runtime ? prof::ApiKind::Runtime : prof::ApiKind::Driver;
-  row.name = textId(event.name);
+  row.name = texts_.textId(event.name);
   readInteger(event, "correlation", row.correlation);
-  source_.correlation = row.correlation;
-  if (event.cat != (kind == Kind::Runtime ? "\"cuda_runtime\"" : "\"cuda_driver\""))
-    extras_.push_back({"cat", event.cat});
+  args.source.correlation = row.correlation;
+  if (event.cat != (kind == Kind::Runtime ? "\"cuda_runtime\"" : "\"cuda_driver\"")) args.addField("cat", event.cat);
   readOwnColumns(event, row);
-  row.args = keepArgs(ArgTable::ApiCall, event);
+  row.args = args.keep(ArgTable::ApiCall, event);
   calls.push(row);
 }
 
-void ChromeRows::addKernel(const RawEvent& event) {
-  prof::Kernel row;
+/// The beginning that all work of a device shares.
+template <class Row>
+Row ChromeRows::openWork(const RawEvent& event) {
+  Row row;
   row.startNs = startNs_;
   row.durNs = durNs_;
   row.queue.value = locate(event, Use::Device);
-  row.name = textId(event.name);
+  row.name = texts_.textId(event.name);
+  readInteger(event, "correlation", row.correlation);
   describeStream(event);
+  args.source.correlation = row.correlation;
+  return row;
+}
+
+/// The size of a copy or a memset, and what its bandwidth follows from.
+template <class Row>
+void ChromeRows::readBytes(const RawEvent& event, Row& row) {
+  readInteger(event, "bytes", row.bytes);
+  args.source.bytes = row.bytes;
+  args.source.durNs = durNs_;
+}
+
+void ChromeRows::addKernel(const RawEvent& event) {
+  auto row = openWork<prof::Kernel>(event);
   std::uint32_t shared = 0;
   for (const auto& member : event.args) {
     if (isSame(member.key, "grid")) {
-      json::tripleOf(member.value, source_.grid);
+      json::tripleOf(member.value, args.source.grid);
     } else if (isSame(member.key, "block")) {
-      json::tripleOf(member.value, source_.block);
+      json::tripleOf(member.value, args.source.block);
     }
   }
-  readInteger(event, "correlation", row.correlation);
   readInteger(event, "registers per thread", row.registersPerThread);
   readInteger(event, "shared memory", shared);
   row.staticSharedBytes = shared;
-  std::tie(row.gridX, row.gridY, row.gridZ) = std::tie(source_.grid[0], source_.grid[1], source_.grid[2]);
-  std::tie(row.blockX, row.blockY, row.blockZ) = std::tie(source_.block[0], source_.block[1], source_.block[2]);
-  source_.correlation = row.correlation;
-  source_.registers = row.registersPerThread;
-  source_.sharedBytes = shared;
-  if (event.cat != "\"kernel\"") extras_.push_back({"cat", event.cat});
+  std::tie(row.gridX, row.gridY, row.gridZ) = std::tie(args.source.grid[0], args.source.grid[1], args.source.grid[2]);
+  std::tie(row.blockX, row.blockY, row.blockZ) =
+      std::tie(args.source.block[0], args.source.block[1], args.source.block[2]);
+  args.source.registers = row.registersPerThread;
+  args.source.sharedBytes = shared;
+  if (event.cat != "\"kernel\"") args.addField("cat", event.cat);
   readOwnColumns(event, row);
   row.staticSharedBytes -= std::min(row.staticSharedBytes, row.dynamicSharedBytes);
-  row.args = keepArgs(ArgTable::Kernel, event);
+  row.args = args.keep(ArgTable::Kernel, event);
   kernels.push(row);
 }
 
 void ChromeRows::addCopy(const RawEvent& event) {
-  prof::Memcpy row;
-  row.startNs = startNs_;
-  row.durNs = durNs_;
-  row.queue.value = locate(event, Use::Device);
-  row.name = textId(event.name);
+  auto row = openWork<prof::Memcpy>(event);
   const std::string_view name = strings.text(row.name);
   row.copyKind = copyKindOf(name);
   const std::size_t arrow = name.find("->");
@@ -401,52 +291,31 @@ void ChromeRows::addCopy(const RawEvent& event) {
     row.sourceKind = memoryKindOf(name.substr(0, arrow));
     row.targetKind = memoryKindOf(name.substr(arrow));
   }
-  readInteger(event, "correlation", row.correlation);
-  readInteger(event, "bytes", row.bytes);
-  describeStream(event);
-  source_.correlation = row.correlation;
-  source_.bytes = row.bytes;
-  source_.durNs = durNs_;
-  if (event.cat != "\"gpu_memcpy\"") extras_.push_back({"cat", event.cat});
+  readBytes(event, row);
+  if (event.cat != "\"gpu_memcpy\"") args.addField("cat", event.cat);
   readOwnColumns(event, row);
-  row.args = keepArgs(ArgTable::Memcpy, event);
+  row.args = args.keep(ArgTable::Memcpy, event);
   copies.push(row);
 }
 
 void ChromeRows::addMemset(const RawEvent& event) {
-  prof::Memset row;
-  row.startNs = startNs_;
-  row.durNs = durNs_;
-  row.queue.value = locate(event, Use::Device);
-  row.name = textId(event.name);
+  auto row = openWork<prof::Memset>(event);
   row.memoryKind = memoryKindOf(strings.text(row.name));
-  readInteger(event, "correlation", row.correlation);
-  readInteger(event, "bytes", row.bytes);
-  describeStream(event);
-  source_.correlation = row.correlation;
-  source_.bytes = row.bytes;
-  source_.durNs = durNs_;
-  if (event.cat != "\"gpu_memset\"") extras_.push_back({"cat", event.cat});
+  readBytes(event, row);
+  if (event.cat != "\"gpu_memset\"") args.addField("cat", event.cat);
   readOwnColumns(event, row);
-  row.args = keepArgs(ArgTable::Memset, event);
+  row.args = args.keep(ArgTable::Memset, event);
   memsets.push(row);
 }
 
 void ChromeRows::addSync(const RawEvent& event) {
-  prof::Sync row;
-  row.startNs = startNs_;
-  row.durNs = durNs_;
-  row.queue.value = locate(event, Use::Device);
-  row.name = textId(event.name);
+  auto row = openWork<prof::Sync>(event);
   row.kind = syncKindOf(strings.text(row.name));
-  readInteger(event, "correlation", row.correlation);
   readInteger(event, "wait_on_cuda_event_id", row.eventId);
-  describeStream(event);
-  source_.correlation = row.correlation;
-  source_.eventId = row.eventId;
-  source_.name = strings.text(row.name);
+  args.source.eventId = row.eventId;
+  args.source.name = strings.text(row.name);
   readOwnColumns(event, row);
-  row.args = keepArgs(ArgTable::Sync, event);
+  row.args = args.keep(ArgTable::Sync, event);
   syncs.push(row);
 }
 
@@ -455,8 +324,8 @@ void ChromeRows::addOverhead(const RawEvent& event) {
   row.startNs = startNs_;
   row.durNs = durNs_;
   row.thread.value = locate(event, Use::Host);
-  row.name = textId(event.name);
-  row.args = keepArgs(ArgTable::Overhead, event);
+  row.name = texts_.textId(event.name);
+  row.args = args.keep(ArgTable::Overhead, event);
   overheads.push(row);
 }
 
@@ -493,13 +362,13 @@ bool ChromeRows::addAllocation(const RawEvent& event) {
     row.queue.value = locate(place, Use::Device);
     row.device.value = 0;
   }
-  source_.bytes = row.bytes;
-  source_.freed = *size < 0;
-  source_.address = row.address;
-  source_.deviceIndex = onDevice ? static_cast<std::uint32_t>(*index) : UINT32_MAX;
-  if (event.cat != "\"cpu_instant_event\"") extras_.push_back({"cat", event.cat});
+  args.source.bytes = row.bytes;
+  args.source.freed = *size < 0;
+  args.source.address = row.address;
+  args.source.deviceIndex = onDevice ? static_cast<std::uint32_t>(*index) : UINT32_MAX;
+  if (event.cat != "\"cpu_instant_event\"") args.addField("cat", event.cat);
   readOwnColumns(event, row);
-  row.args = keepArgs(ArgTable::Allocation, event);
+  row.args = args.keep(ArgTable::Allocation, event);
   allocations.push(row);
   MemoryTotals& totals = memoryTotals.emplace_back();
   readInteger(event, "Total Allocated", totals.allocated);
@@ -509,7 +378,7 @@ bool ChromeRows::addAllocation(const RawEvent& event) {
 
 void ChromeRows::addInstant(const RawEvent& event) {
   if (!readTime(event)) return;
-  if (event.phase == 'I') extras_.push_back({"ph", "\"I\""});
+  if (event.phase == 'I') args.addField("ph", "\"I\"");
   if (!addAllocation(event)) addMark(event);
 }
 
@@ -517,11 +386,11 @@ void ChromeRows::addMark(const RawEvent& event) {
   prof::Mark row;
   row.timeNs = startNs_;
   row.thread.value = locate(event, Use::Host);
-  row.category = textId(event.cat);
-  row.name = textId(event.name);
-  if (!event.id.empty()) extras_.push_back({"id", event.id});
+  row.category = texts_.textId(event.cat);
+  row.name = texts_.textId(event.name);
+  if (!event.id.empty()) args.addField("id", event.id);
   readOwnColumns(event, row);
-  row.args = keepArgs(ArgTable::Mark, event);
+  row.args = args.keep(ArgTable::Mark, event);
   marks.push(row);
 }
 
@@ -539,11 +408,11 @@ void ChromeRows::addFlow(const RawEvent& event) {
     row.id = static_cast<std::uint64_t>(*id);
   } else {
     row.id = StringPool::hashOf(event.id);
-    extras_.push_back({"id", event.id});
+    args.addField("id", event.id);
   }
-  row.name = textId(event.name);
-  row.category = categoryOf(event.cat).id;
-  row.args = keepArgs(ArgTable::Flow, event);
+  row.name = texts_.textId(event.name);
+  row.category = categories_.of(event.cat).id;
+  row.args = args.keep(ArgTable::Flow, event);
   flows.push(row);
 }
 
@@ -553,7 +422,7 @@ void ChromeRows::addCounter(const RawEvent& event) {
   sample.phase = 'C';
   sample.timeNs = startNs_;
   sample.location = locate(event, Use::Host);
-  sample.name = textId(event.name);
+  sample.name = texts_.textId(event.name);
   // Counters of one name that have ids are several.
   if (!event.id.empty())
     sample.name = strings.intern(fmt::format("{}[{}]", strings.text(sample.name), textOf(event.id, scratch_)));
@@ -591,11 +460,11 @@ void ChromeRows::addLoose(const RawEvent& event) {
   edge.phase = !isAsync ? event.phase : isEnd ? 'e' : 'b';
   edge.timeNs = startNs_;
   edge.location = locate(event, Use::Host);
-  edge.name = textId(event.name);
-  edge.category = textId(event.cat);
+  edge.name = texts_.textId(event.name);
+  edge.category = texts_.textId(event.cat);
   if (isAsync) edge.id = asyncId(event);
-  if (isAsync && !event.id.empty()) extras_.push_back({"id", event.id});
-  edge.args = (isEnd ? keepEndArgs(event) : keepArgs(ArgTable::Range, event)).value;
+  if (isAsync && !event.id.empty()) args.addField("id", event.id);
+  edge.args = (isEnd ? args.keepEnd(event) : args.keep(ArgTable::Range, event)).value;
   loose.push_back(edge);
 }
 
@@ -603,214 +472,8 @@ void ChromeRows::addLoose(const RawEvent& event) {
 void ChromeRows::addAsyncMark(const RawEvent& event) {
   static constexpr std::string_view kPhases[] = {"\"n\"", "\"T\"", "\"p\""};
   if (!readTime(event)) return;
-  extras_.push_back({"ph", kPhases[event.phase == 'n' ? 0 : event.phase == 'T' ? 1 : 2]});
+  args.addField("ph", kPhases[event.phase == 'n' ? 0 : event.phase == 'T' ? 1 : 2]);
   addMark(event);
-}
-
-bool ChromeRows::repeats(ArgRule rule, std::string_view token) {
-  const auto same = [&](std::uint64_t value) {
-    const auto number = integerOf(token);
-    return number && *number >= 0 && static_cast<std::uint64_t>(*number) == value;
-  };
-  switch (rule) {
-    case ArgRule::None:
-      return false;
-    case ArgRule::Correlation:
-      return same(source_.correlation);
-    case ArgRule::Device:
-      return same(source_.deviceIndex);
-    case ArgRule::Stream:
-      return same(source_.stream);
-    case ArgRule::Bytes:
-      return same(source_.bytes);
-    case ArgRule::SignedBytes: {
-      const auto number = integerOf(token);
-      return number && static_cast<std::uint64_t>(std::abs(*number)) == source_.bytes && (*number < 0) == source_.freed;
-    }
-    case ArgRule::Address:
-      return same(source_.address);
-    case ArgRule::Registers:
-      return same(source_.registers);
-    case ArgRule::SharedBytes:
-      return same(source_.sharedBytes);
-    case ArgRule::Payload: {
-      const auto number = integerOf(token);
-      return number && static_cast<std::uint64_t>(*number) == source_.payload;
-    }
-    case ArgRule::EventId:
-      return same(source_.eventId);
-    case ArgRule::Text:
-      return !token.empty() && token == source_.text;
-    case ArgRule::Name:
-      return isString(token) && token.substr(1, token.size() - 2) == source_.name;
-    case ArgRule::Grid:
-    case ArgRule::Block: {
-      std::uint32_t read[3];
-      const auto& kept = rule == ArgRule::Grid ? source_.grid : source_.block;
-      return json::tripleOf(token, read) && std::equal(read, read + 3, kept);
-    }
-    case ArgRule::Bandwidth:
-    case ArgRule::BlocksPerSm:
-    case ArgRule::WarpsPerSm: {
-      scratch2_.clear();
-      renderArg(rule, source_, scratch2_);
-      return scratch2_ == token || (numberOf(token) && numberOf(token) == numberOf(scratch2_));
-    }
-  }
-  return false;
-}
-
-void ChromeRows::store(std::uint32_t number, std::string_view token) {
-  using enum prof::ArgType;
-  ArgStream::Value value{static_cast<std::uint32_t>(sets.id.size()) + 1, Json, 0};
-  const char first = token.front();
-  if (first == '"') {
-    value.type = Text;
-    value.bits = textId(token).value;
-  } else if (first == '[' || first == '{') {
-    value.bits = jsonId(token).value;
-  } else if (const auto integer = integerOf(token)) {
-    value.type = I64;
-    value.bits = static_cast<std::uint64_t>(*integer);
-  } else if (token == "true" || token == "false") {
-    value.type = Bool;
-    value.bits = static_cast<std::uint64_t>(first == 't');
-  } else if (token == "null") {
-    value.type = Null;
-  } else if (const auto real = numberOf(token); real && token.size() < 18) {
-    value.type = F64;
-    value.bits = std::bit_cast<std::uint64_t>(*real);
-  } else if (const auto named = json::namedNumberOf(token)) {
-    std::string text;
-    json::appendNumber(text, *named);
-    value.type = Text;
-    value.bits = textId(text).value;
-  } else {
-    value.bits = jsonId(token).value;
-  }
-  streams[number].values.push_back(value);
-}
-
-namespace {
-
-/// The name of an argument as it may stand between quotes: as the file wrote it where that is JSON.
-std::string soundKey(std::string_view key) {
-  std::string quoted = '"' + std::string(key) + '"';
-  if (json::isValid(quoted)) return std::string(key);
-  std::string scratch;
-  const std::string text = validUtf8(textOf(quoted, scratch));
-  quoted.clear();
-  json::appendQuoted(quoted, text);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
-/// The text of a shape's line behind its first character.
-std::string soundLine(char mode, std::string_view key) {
-  if (mode != kShapeConstant || key == kShapeNoArgs) return soundKey(key);
-  const std::size_t equals = key.find('=');
-  std::string line = soundKey(key.substr(0, equals)) + '=';
-  json::appendChecked(line, key.substr(equals + 1));
-  return line;
-}
-
-}  // namespace
-
-std::uint32_t ChromeRows::streamFor(prof::ArgScope scope, std::string_view key) {
-  const auto [at, isNew] =
-      streamNumbers_.try_emplace({scope, std::string(key)}, static_cast<std::uint32_t>(streams.size()));
-  if (isNew) {
-    std::string scratch;
-    const std::string quoted = '"' + soundKey(key) + '"';
-    streams.push_back({scope, strings.intern(textOf(quoted, scratch)), {}});
-  }
-  return at->second;
-}
-
-/// The way on from a node; stays where it is until a node is added.
-ChromeRows::Edge& ChromeRows::edgeFor(std::uint32_t number, char mode, std::string_view key, ArgTable table) {
-  Node& node = nodes_[number];
-  const auto matches = [&](const Edge& edge) { return edge.mode == mode && isSame(edge.key, key); };
-  if (node.last < node.edges.size() && matches(node.edges[node.last])) return node.edges[node.last];
-  const auto few = node.edges.begin() + static_cast<std::ptrdiff_t>(std::min(node.edges.size(), kFewEdges));
-  const auto at = std::find_if(node.edges.begin(), few, matches);
-  node.last = static_cast<std::uint32_t>(at - node.edges.begin());
-  if (at != few) return *at;
-  if (node.edges.size() >= kFewEdges) {
-    const auto [other, isNew] = node.many.try_emplace(mode + std::string(key), node.edges.size());
-    node.last = other->second;
-    if (!isNew) return node.edges[node.last];
-  }
-  Edge edge;
-  edge.mode = mode;
-  edge.key = key;
-  if (mode == kShapeStored) edge.rule = argRule(table, key);
-  if (mode != kShapeConstant) {
-    edge.stream = streamFor(mode == kShapeField ? prof::ArgScope::Field : prof::ArgScope::Argument, key);
-  }
-  return node.edges.emplace_back(std::move(edge));
-}
-
-/// Follows one argument down the tree of shapes, keeping its value where no column does.
-std::uint32_t ChromeRows::step(std::uint32_t number, char mode, std::string_view key, ArgTable table,
-                               std::string_view value) {
-  Edge& edge = edgeFor(number, mode, key, table);
-  const bool repeated = edge.rule != ArgRule::None && repeats(edge.rule, value);
-  if (!repeated && mode != kShapeConstant) store(edge.stream, value);
-  std::uint32_t& child = edge.child[static_cast<std::size_t>(repeated)];
-  if (child != 0) return child;
-  const auto made = child = static_cast<std::uint32_t>(nodes_.size());
-  Node node;
-  node.parent = number;
-  node.line = repeated ? kShapeRepeated : mode;
-  node.line += soundLine(repeated ? kShapeRepeated : mode, key);
-  nodes_.push_back(std::move(node));
-  return made;
-}
-
-prof::ArgSetId ChromeRows::keepArgs(ArgTable table, const RawEvent& event) {
-  std::uint32_t node = static_cast<std::uint32_t>(table);
-  const auto field = [&](std::string_view key, std::string_view value) {
-    const bool isShort = value.size() <= 24 && (key == "bp" || key == "s" || key == "cat" || key == "ph");
-    if (isShort) {
-      scratch2_.assign(key).append("=").append(value);
-      node = step(node, kShapeConstant, scratch2_, table, value);
-    } else {
-      node = step(node, kShapeField, key, table, value);
-    }
-  };
-  for (const Extra& extra : extras_) field(extra.key, extra.value.empty() ? "null" : extra.value);
-  for (const auto& member : event.fields) field(member.key, member.value);
-  for (const auto& member : event.args) node = step(node, kShapeStored, member.key, table, member.value);
-  if (event.hasArgs && event.args.empty()) node = step(node, kShapeConstant, kShapeNoArgs, table, {});
-  return node == static_cast<std::uint32_t>(table) ? prof::ArgSetId() : setOf(node);
-}
-
-/// Those of an end, whose other fields say nothing that its begin does not.
-prof::ArgSetId ChromeRows::keepEndArgs(const RawEvent& event) {
-  auto node = static_cast<std::uint32_t>(ArgTable::Range);
-  for (const auto& member : event.args) node = step(node, kShapeStored, member.key, ArgTable::Range, member.value);
-  return event.args.empty() ? prof::ArgSetId() : setOf(node);
-}
-
-/// The lines from where a set begins to this node, one argument each.
-std::string ChromeRows::linesTo(std::uint32_t node) const {
-  std::vector<const std::string*> lines;
-  for (; !nodes_[node].line.empty(); node = nodes_[node].parent) lines.push_back(&nodes_[node].line);
-  std::string out;
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (!out.empty()) out += '\n';
-    out += **line;
-  }
-  return out;
-}
-
-/// A new set of the shape that ends at this node.
-prof::ArgSetId ChromeRows::setOf(std::uint32_t node) {
-  Node& shape = nodes_[node];
-  if (!shape.text) shape.text = strings.intern(linesTo(node));
-  const prof::ArgSetId id(static_cast<std::uint32_t>(sets.id.size()) + 1);
-  sets.push({id, shape.text});
-  return id;
 }
 
 }  // namespace lacuna::analyzer
