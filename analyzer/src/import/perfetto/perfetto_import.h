@@ -4,7 +4,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,8 +11,12 @@
 #include <vector>
 
 #include "formats/perfetto_schema.h"
+#include "formats/proto_wire.h"
 #include "import/arg_joining.h"
-#include "import/trace_places.h"
+#include "import/perfetto/annotations.h"
+#include "import/perfetto/own_rows.h"
+#include "import/perfetto/perfetto_clocks.h"
+#include "import/perfetto/perfetto_tracks.h"
 
 namespace lacuna::analyzer {
 
@@ -21,7 +24,8 @@ namespace lacuna::analyzer {
 /// counters, flows, annotations, clocks. Used once: packets in the order of the file, then finish().
 class PerfettoImport {
  public:
-  explicit PerfettoImport(StoreBuilder& builder) : builder_(builder), places_(builder) {}
+  explicit PerfettoImport(StoreBuilder& builder)
+      : builder_(builder), tracks_(builder), annotations_(builder), ownRows_(builder) {}
 
   /// False when the packet is not well-formed; what was read of it before that counts.
   bool packet(std::string_view bytes, int depth = 0);
@@ -29,11 +33,12 @@ class PerfettoImport {
   [[nodiscard]] std::uint64_t packets() const { return packets_; }
 
  private:
-  struct ClockState {
-    std::uint64_t multiplier = 1;
-    bool incremental = false;
-    std::int64_t last = 0;      ///< of an incremental clock, in its units
-    std::int64_t offsetNs = 0;  ///< to the trace's clock
+  /// The parts of a packet that apply to its other parts.
+  struct Head {
+    std::uint64_t timestamp = 0, sequence = 0, flags = 0;
+    std::optional<std::uint64_t> clock;
+    bool cleared = false, dropped = false, hasTime = false;
+    std::vector<proto::Field> payloads;
   };
   struct Sequence {
     bool valid = true;
@@ -41,22 +46,11 @@ class PerfettoImport {
     bool hasDefaultTrack = false;
     std::uint64_t defaultClock = perfetto::kBoottime;
     std::vector<std::uint64_t> extraTracks, extraDoubleTracks;
-    std::unordered_map<std::uint64_t, prof::StringId> categories, names, annotationNames, texts;
-    std::map<std::uint64_t, ClockState> clocks;
+    std::unordered_map<std::uint64_t, prof::StringId> categories, names;
+    PerfettoAnnotations::Interned annotations;
+    PerfettoClocks::Local clocks;
     std::map<std::uint64_t, double> counters;  ///< of incremental counter tracks
     std::int64_t legacyUs = 0;
-  };
-  struct Track {
-    std::uint64_t parent = 0;
-    prof::StringId name, unit, commandLine;
-    bool isProcess = false, isThread = false, isCounter = false, isIncremental = false;
-    std::uint32_t pid = 0, tid = 0;
-    std::int64_t multiplier = 1;
-    // Made when something lies there.
-    prof::ThreadId thread;
-  };
-  struct ProcessText {
-    prof::StringId name, commandLine;
   };
   /// What joins the events of an asynchronous range, or of a flow, in the older form: Chrome's phases.
   struct LegacyId {
@@ -108,62 +102,45 @@ class PerfettoImport {
     std::size_t row = 0;
   };
 
+  static bool readHead(std::string_view bytes, Head& head);
+  Sequence* sequenceOf(const Head& head);
+  prof::TimeNs timeOf(const Head& head, Sequence& sequence);
+  bool takeState(const Head& head, Sequence& sequence, std::optional<prof::TimeNs>& time);
+  bool takePayload(const proto::Field& field, const Head& head, Sequence& sequence, std::optional<prof::TimeNs>& time,
+                   int depth);
   bool interned(std::string_view bytes, Sequence& sequence);
   bool defaults(std::string_view bytes, Sequence& sequence);
-  bool clockSnapshot(std::string_view bytes, Sequence& sequence);
-  bool trackDescriptor(std::string_view bytes);
-  bool threadDescriptor(std::string_view bytes, std::uint64_t uuid, Sequence* sequence);
-  bool processDescriptor(std::string_view bytes, Track& track);
-  bool processTree(std::string_view bytes);
-  bool listedProcess(std::string_view bytes);
-  bool listedThread(std::string_view bytes);
-  bool counterDescriptor(std::string_view bytes, Track& track);
   bool trackEvent(std::string_view bytes, Sequence& sequence, prof::TimeNs timeNs);
   bool readEvent(std::string_view bytes, Sequence& sequence, Event& event);
+  static bool takeNumbers(const proto::Field& field, Event& event);
   bool legacyEvent(std::string_view bytes, Sequence& sequence, Event& event);
-  std::uint64_t trackOfOther(const Event& event);
   bool unpack(std::string_view bytes, bool isZstd, int depth);
-  bool ownData(std::string_view bytes);
   void addEvent(const Event& event, Sequence& sequence);
   void addFlows(const Event& event);
   void addBegin(const Event& event, const Sequence& sequence);
   std::uint32_t asyncOf(const Event& event);
   void addValue(std::uint64_t track, const Event& event, double value, Sequence& sequence);
   void addCounter(std::uint64_t track, prof::TimeNs timeNs, double value);
-  prof::ArgSetId addArgs(const Event& event, const Sequence& sequence);
-  bool addArg(std::string_view annotation, const Sequence& sequence, prof::ArgSetId set, std::string& shape);
-  bool nestedJson(std::string_view bytes, std::string& out, int depth);
-  bool annotationJson(std::string_view annotation, const Sequence& sequence, std::string& out, int depth,
-                      std::string* key = nullptr);
-  [[nodiscard]] bool explains(std::uint64_t clock, const Sequence& sequence) const;
-  prof::TimeNs traceTime(std::uint64_t timestamp, std::uint64_t clock, Sequence& sequence);
   prof::TimeNs monotonicUs(std::uint64_t us, Sequence& sequence);
 
-  prof::ProcessId processOf(std::uint64_t uuid, int depth = 0);
-  prof::ThreadId threadOf(std::uint64_t uuid, int depth = 0);
-  void namePlaces();
   void pairEdges();
   void sortArgs();
   void placeFlows();
   void placeCounters();
+  void placeRows();
+  void shiftTimes();
+  void warnOfLosses();
+  void warnOfUnread();
 
   StoreBuilder& builder_;
-  TracePlaces places_;
   std::uint64_t packets_ = 0;
   std::uint64_t skipped_ = 0;
   std::uint64_t unknownClocks_ = 0;
   std::uint64_t unmatchedEnds_ = 0;
-  std::uint64_t unreadValues_ = 0;
   std::map<char, std::uint64_t> unreadPhases_;
   std::map<std::uint64_t, Sequence> sequences_;
-  std::map<std::uint64_t, ClockState> clocks_;
-  bool hasClocks_ = false;
-  std::optional<prof::Clock> clock_;
-  std::int64_t toMonotonicNs_ = 0;
-  std::map<std::uint64_t, Track> tracks_;
-  // What the recorder's lists say of processes, by pid, and of threads, by pid and tid (at the end their tracks, too).
-  std::map<std::uint32_t, ProcessText> processTexts_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, prof::StringId> threadNames_;
+  PerfettoClocks clocks_;
+  PerfettoTracks tracks_;
   std::vector<Edge> edges_;
   std::map<LegacyId, std::uint32_t> asyncs_;
   std::vector<ArgJoin> joins_;
@@ -171,9 +148,8 @@ class PerfettoImport {
   std::vector<Placed> marks_, samples_;
   std::vector<Placed> rangePlaces_, endPlaces_;
   std::map<std::uint32_t, std::uint64_t> unread_;
-  std::vector<prof::StringId> ownTexts_{prof::StringId()};
-  bool hasOwnRows_ = false;
-  std::uint32_t sets_ = 0;
+  PerfettoAnnotations annotations_;
+  PerfettoOwnRows ownRows_;
 };
 
 }  // namespace lacuna::analyzer
