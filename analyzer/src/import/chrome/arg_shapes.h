@@ -51,8 +51,8 @@ class ArgShapes {
 
  private:
   struct Edge {
-    char mode =
-        0;  ///< kShapeField and kShapeConstant edges have one child, arguments one for each of stored and repeated
+    /// kShapeField and kShapeConstant edges have one child, arguments one for each of stored and repeated.
+    char mode = 0;
     std::string key;
     ArgRule rule = ArgRule::None;
     std::uint32_t stream = 0;
