@@ -3,12 +3,11 @@
 #include "lacuna/analyzer/pyramid.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cassert>
 #include <cmath>
 
 #include "tracks/byte_stream.h"
+#include "tracks/pyramid_codes.h"
 
 namespace lacuna::analyzer {
 
@@ -23,47 +22,6 @@ constexpr std::size_t kEventsPerBucket = 8;
 constexpr double kBucketsPerPixel = 9;
 /// Of the finest buckets the sixteenths are known; these may be so much larger.
 constexpr double kFinestPerPixel = 0.75;
-/// A sixteenth's code is 0 for nothing, 1 for next to nothing, and 1 more for each step of covered share.
-constexpr unsigned kPartBits = 4;
-constexpr double kPartSteps = 14;
-constexpr std::uint64_t kPartMask = 0xF;
-
-/// Four codes an octave: 0 for 0, exact up to 7, within an eighth above.
-std::uint8_t logCode(std::uint64_t value) {
-  if (value == 0) return 0;
-  const int octave = std::bit_width(value) - 1;
-  const auto quarter = octave >= 2 ? (value >> (octave - 2)) & 3 : (value << (2 - octave)) & 3;
-  return static_cast<std::uint8_t>(1 + 4 * octave + static_cast<int>(quarter));
-}
-
-template <class T>
-std::array<T, 256> decodeTable() {
-  std::array<T, 256> table{};
-  for (int code = 1; code < 256; ++code) {
-    const int octave = std::min((code - 1) / 4, 62);
-    const double middle = octave > 2 ? 0.5 : 0.0;
-    table[static_cast<std::size_t>(code)] = static_cast<T>(std::ldexp(1 + ((code - 1) % 4 + middle) / 4, octave));
-  }
-  return table;
-}
-
-const std::array<float, 256> kLengths = decodeTable<float>();
-const std::array<std::uint64_t, 256> kCounts = decodeTable<std::uint64_t>();
-
-/// The codes of the first `count` sixteenths, and the others 0.
-std::uint64_t firstParts(std::uint64_t codes, unsigned count) {
-  return kPartBits * count == 64 ? codes : codes & ((std::uint64_t{1} << (kPartBits * count)) - 1);
-}
-
-/// Steps of covered share in sixteenths with these codes.
-unsigned stepsIn(std::uint64_t codes) {
-  constexpr std::uint64_t kEven = 0x0F0F0F0F0F0F0F0F;
-  constexpr std::uint64_t kBytes = 0x0101010101010101;
-  const std::uint64_t any = (codes | codes >> 1 | codes >> 2 | codes >> 3) & 0x1111111111111111;
-  const std::uint64_t pairs = (codes & kEven) + (codes >> 4 & kEven);
-  const std::uint64_t touched = (any & kEven) + (any >> 4 & kEven);
-  return static_cast<unsigned>((pairs * kBytes) >> 56) - static_cast<unsigned>((touched * kBytes) >> 56);
-}
 
 }  // namespace
 
@@ -306,7 +264,7 @@ void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, doub
   if (shares == 0) return;
   while (where + 1 < to && level.busy[where] == 0) ++where;  // instants only, behind buckets of nothing
   sum.busyNs += weight * level.shareNs * static_cast<double>(shares);
-  const double length = kLengths[best];
+  const double length = lengthOf(best);
   if (length <= sum.longestNs) return;
   sum.longestNs = length;
   sum.event = kNone;
@@ -319,7 +277,7 @@ double Lane::countIn(const Level& level, double from, double to) {
   for (auto i = static_cast<std::size_t>(from); i < level.count.size() && static_cast<double>(i) < to; ++i) {
     const auto begin = static_cast<double>(i);
     const double part = std::min(to, begin + 1) - std::max(from, begin);
-    count += part * static_cast<double>(kCounts[level.count[i]]);
+    count += part * static_cast<double>(countOf(level.count[i]));
   }
   return count;
 }
@@ -532,128 +490,6 @@ bool Lane::read(ByteInput& in, std::vector<std::uint32_t> chunkBytes, EventChunk
   origin_ = starts[0];
   events_ = EventChunks(events, std::move(starts), std::move(chunkBytes), std::move(load));
   return true;
-}
-
-void CounterLane::write(ByteOutput& out) const {
-  out.put(static_cast<std::uint64_t>(size()));
-  out.put(lowest_);
-  out.put(highest_);
-  out.put(static_cast<std::uint32_t>(levels_.size()));
-  out.put(std::uint32_t{0});
-  out.putAll(time_);
-  out.putAll(value_);
-  for (const auto& level : levels_) {
-    out.put(static_cast<std::uint64_t>(level.size()));
-    out.putAll(level);
-  }
-}
-
-bool CounterLane::read(ByteInput& in) {
-  const auto samples = in.take<std::uint64_t>();
-  lowest_ = in.take<double>();
-  highest_ = in.take<double>();
-  const auto levels = in.take<std::uint32_t>();
-  (void)in.take<std::uint32_t>();
-  if (!in.ok() || levels > 32 || !in.takeAll(time_, samples) || !in.takeAll(value_, samples)) return false;
-  std::uint64_t below = samples;
-  for (std::uint32_t i = 0; i < levels; ++i) {
-    const auto count = in.take<std::uint64_t>();
-    if (count != below / (i == 0 ? 16 : 8) || !in.takeAll(levels_.emplace_back(), count)) return false;
-    below = count;
-  }
-  return true;
-}
-
-void CounterLane::add(TimeNs timeNs, double value) {
-  lowest_ = size() == 0 ? value : std::min(lowest_, value);
-  highest_ = size() == 0 ? value : std::max(highest_, value);
-  time_.push(timeNs);
-  value_.push(value);
-}
-
-CounterLane CounterLane::copy() const {
-  CounterLane out;
-  out.time_ = time_.copy();
-  out.value_ = value_.copy();
-  out.lowest_ = lowest_;
-  out.highest_ = highest_;
-  return out;
-}
-
-void CounterLane::finish() {
-  time_.shrink();
-  value_.shrink();
-  const auto reduce = [&](std::size_t count, std::size_t fan, auto&& extremesOf) {
-    PodArray<Extremes> level;
-    for (std::size_t i = 0; i + fan <= count; i += fan) {
-      Extremes all = extremesOf(i);
-      for (std::size_t k = 1; k < fan; ++k) {
-        const Extremes one = extremesOf(i + k);
-        all = {std::min(all.low, one.low), std::max(all.high, one.high)};
-      }
-      level.push(all);
-    }
-    level.shrink();
-    levels_.push_back(std::move(level));
-  };
-  if (size() >= 16) reduce(size(), 16, [&](std::size_t i) { return Extremes{value_[i], value_[i]}; });
-  while (!levels_.empty() && levels_.back().size() >= 8) {
-    const PodArray<Extremes>& below = levels_.back();
-    const auto* data = below.data();
-    reduce(below.size(), 8, [data](std::size_t i) { return data[i]; });
-  }
-}
-
-std::size_t CounterLane::at(TimeNs t) const {
-  const auto times = time_.view();
-  const auto after = std::upper_bound(times.begin(), times.end(), t);
-  return after == times.begin() ? SIZE_MAX : static_cast<std::size_t>(after - times.begin()) - 1;
-}
-
-void CounterLane::extremes(std::size_t from, std::size_t to, Extremes& out) const {
-  const auto take = [&](const Extremes& e) { out = {std::min(out.low, e.low), std::max(out.high, e.high)}; };
-  while (from < to) {
-    std::size_t width = 1;
-    std::size_t best = 0;  // 0: the samples themselves
-    for (std::size_t level = 0, span = 16; level < levels_.size(); ++level, span *= 8) {
-      if (from % span != 0 || from + span > to || from / span >= levels_[level].size()) break;
-      best = level + 1;
-      width = span;
-    }
-    take(best == 0 ? Extremes{value_[from], value_[from]} : levels_[best - 1][from / width]);
-    from += width;
-  }
-}
-
-void CounterLane::query(const PixelGrid& grid, std::span<CounterCell> cells) const {
-  std::fill(cells.begin(), cells.end(), CounterCell{});
-  const auto boundary = [&](int x) { return grid.startNs + static_cast<TimeNs>(std::ceil(x * grid.nsPerPixel)); };
-  const auto times = time_.view();
-  auto low = std::lower_bound(times.begin(), times.end(), boundary(0));
-  for (int x = 0; x < grid.width; ++x) {
-    auto high = low;
-    std::ptrdiff_t step = 1;
-    while (times.end() - high > step && high[step] < boundary(x + 1)) {
-      high += step;
-      step *= 2;
-    }
-    high = std::lower_bound(high, high + std::min(times.end() - high, step + 1), boundary(x + 1));
-    auto from = static_cast<std::size_t>(low - times.begin());
-    const auto to = static_cast<std::size_t>(high - times.begin());
-    low = high;
-    if (to == 0) continue;
-    // The value that held when the pixel began counts, unless a sample falls on its very edge.
-    if (from > 0 && (from == to || time_[from] > boundary(x))) --from;
-    Extremes found{value_[from], value_[from]};
-    extremes(from, to, found);
-    cells[static_cast<std::size_t>(x)] = {found.low, found.high, value_[to - 1], true};
-  }
-}
-
-std::uint64_t CounterLane::bytes() const {
-  std::uint64_t total = time_.bytes() + value_.bytes();
-  for (const auto& level : levels_) total += level.bytes();
-  return total;
 }
 
 }  // namespace lacuna::analyzer

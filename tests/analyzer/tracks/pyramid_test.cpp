@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "lacuna/analyzer/counter_lane.h"
 #include "support/sanitizer.h"
 #include "tracks/byte_stream.h"
 

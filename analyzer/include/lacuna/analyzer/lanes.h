@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/counter_lane.h"
 #include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/pod_array.h"
 #include "lacuna/analyzer/pyramid.h"
