@@ -3,19 +3,15 @@
 #include "whatif/model.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 
-#include "analyses/memory/gradient_clearing.h"
 #include "analyses/time/chunks.h"
-#include "analyses/time/interval_set.h"
 #include "analyses/work/launch_index.h"
 #include "analyses/work/name_guesses.h"
 #include "analyses/work/repeats.h"
-#include "lacuna/analyzer/text_match.h"
 #include "lacuna/prof/bounds.h"
+#include "whatif/host_phases.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -78,12 +74,6 @@ Chosen chooseReplayed(const Analysis& analysis) {
   return chosen;
 }
 
-std::optional<Detour> detourOf(std::string_view range) {
-  if (replicatesModel(range)) return Detour::Replicates;
-  if (communicatesThroughHost(range)) return Detour::ThroughHost;
-  return std::nullopt;
-}
-
 class Builder {
  public:
   Builder(const Analysis& analysis, const Timeline& timeline, const Chosen& chosen)
@@ -97,9 +87,7 @@ class Builder {
     pickProcess();
     collectNodes(model);
     if (model.nodes.empty()) return false;
-    collectPhases();
-    collectMarked();
-    collectDetours();
+    phases_.collect(analysis_, timeline_, window_, launches_, process_);
     collectRepeats(model);
     collectItems();
     linkNodes(model);
@@ -149,15 +137,11 @@ class Builder {
     return most;
   }
   void collectNodes(Simulator::Model& model);
-  void collectPhases();
-  void collectDetours();
   void collectRepeats(Simulator::Model& model) const;
   void collectItems();
   void linkNodes(Simulator::Model& model);
   [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const;
   void fillItems(Simulator::Model& model);
-  void fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap) const;
-  void collectMarked();
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
@@ -175,11 +159,7 @@ class Builder {
   std::vector<Launched> work_;
   std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
-  IntervalSet optimizer_, zeroGrad_, accumulation_, driver_;
-  IntervalSet driverOrAsleep_;
-  IntervalSet marked_;  ///< the steps, where ranges mark them
-  std::map<StringId, IntervalSet> driverCalls_;
-  std::array<IntervalSet, kDetourCount> detours_;
+  HostPhases phases_;
 };
 
 /// Work launched within the window, by launch; one launch of several pieces (a graph) gives several nodes.
@@ -215,86 +195,6 @@ void Builder::collectNodes(Simulator::Model& model) {
       if (const auto at = queues.find(queue.id); at != queues.end()) model.queueNames[at->second] = queue.name;
     }
   }
-}
-
-void Builder::collectPhases() {
-  enum class Phase : std::uint8_t { None, Optimizer, Accumulation, Backward, Addition };
-  const auto phaseOf = [](std::string_view name) {
-    if (clearsGradients(name)) return Phase::None;
-    if (belongsToOptimizer(name)) return Phase::Optimizer;
-    if (accumulatesGradient(name)) return Phase::Accumulation;
-    if (name == "backward") return Phase::Backward;
-    return name == "add_" ? Phase::Addition : Phase::None;
-  };
-  for (const HostSpan* span : gradientClearing(*analysis_.store, timeline_))
-    zeroGrad_.add({span->startNs, span->endNs});
-  std::unordered_map<prof::StringId, Phase> phases;
-  IntervalSet backward;
-  std::vector<TimeWindow> additions;
-  for (const HostSpan& span : timeline_.host) {
-    const bool counts = launches_.isLaunching(span.thread) && launches_.processOf(span.thread) == process_;
-    if (span.activity == Activity::Driver && launches_.isLaunching(span.thread)) {
-      driver_.add({span.startNs, span.endNs});
-      driverCalls_[span.name].add({span.startNs, span.endNs});
-    }
-    if (counts && (span.activity == Activity::Driver || span.activity == Activity::OffCpu))
-      driverOrAsleep_.add({span.startNs, span.endNs});
-    if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
-    const auto [phase, isNew] = phases.try_emplace(span.name, Phase::None);
-    if (isNew) phase->second = phaseOf(analysis_.store->text(span.name));
-    const TimeWindow interval{span.startNs, span.endNs};
-    switch (phase->second) {
-      case Phase::None:
-        break;
-      case Phase::Optimizer:
-        optimizer_.add(interval);
-        break;
-      case Phase::Accumulation:
-        accumulation_.add(interval);
-        break;
-      case Phase::Backward:
-        backward.add(interval);
-        break;
-      case Phase::Addition:
-        additions.push_back(interval);
-        break;
-    }
-  }
-  backward.join();
-  // In place, and in the backward pass: the runtime's way to accumulate.
-  for (const TimeWindow& addition : additions) {
-    if (backward.covers(addition.startNs)) accumulation_.add(addition);
-  }
-  accumulation_.join();
-  optimizer_.join();
-  zeroGrad_.join();
-  driver_.join();
-  driverOrAsleep_.join();
-  for (auto& [name, spans] : driverCalls_) spans.join();
-}
-
-void Builder::collectMarked() {
-  if (analysis_.steps.source != StepSource::Marker) return;
-  for (const Step& step : analysis_.steps.all) marked_.add({step.startNs, step.endNs});
-  marked_.join();
-}
-
-void Builder::collectDetours() {
-  const Store& store = *analysis_.store;
-  std::unordered_map<StringId, std::optional<Detour>> kinds;
-  for (const HostSpan& span : timeline_.host) {
-    if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
-    if (!launches_.isLaunching(span.thread)) continue;
-    const auto [kind, isNew] = kinds.try_emplace(span.name);
-    if (isNew) kind->second = detourOf(store.text(span.name));
-    if (kind->second) detours_[static_cast<std::size_t>(*kind->second)].add({span.startNs, span.endNs});
-  }
-  if (analysis_.operatorPatterns.roundTrips > 0) {
-    std::vector<TimeWindow> conversions;
-    if (!operatorPatterns(store, window_, analysis_.scope, &conversions)) conversions.clear();
-    for (const TimeWindow& one : conversions) detours_[static_cast<std::size_t>(Detour::ConvertsBack)].add(one);
-  }
-  for (auto& spans : detours_) spans.join();
 }
 
 /// Of each run of rounds, the kernels of the first round would do the work of all.
@@ -456,13 +356,8 @@ void Builder::fillItems(Simulator::Model& model) {
     item.call = from.span->name;
     if (const auto [name, isNew] = model.callNames.try_emplace(item.call); isNew)
       name->second = analysis_.store->text(item.call);
-    fillGap(model, item, {now, start});
-    for (std::size_t detour = 0; detour < kDetourCount; ++detour) {
-      if (detours_[detour].covers(from.span->startNs)) item.detours |= static_cast<std::uint8_t>(1u << detour);
-    }
-    item.inOptimizer = optimizer_.covers(from.span->startNs);
-    item.inZeroGrad = zeroGrad_.covers(from.span->startNs);
-    item.accumulates = item.kind == HostItemKind::Launch && accumulation_.covers(from.span->startNs);
+    phases_.fillGap(model, item, {now, start}, *analysis_.store);
+    phases_.mark(item, from.span->startNs);
     item.durNs = end - start;
     if (item.kind == HostItemKind::Launch) {
       if (item.durNs > std::max(kStuckCallNs, kStuckCalls * usualCall) && !blocks(work_[from.node])) {
@@ -492,21 +387,6 @@ void Builder::fillItems(Simulator::Model& model) {
   model.measured.totalNs = last - window_.startNs;
   TimeNs latest = 0;  // a step without items ends with the one before
   for (std::int64_t& at : model.measured.atNs) at = latest = std::max(latest, at);
-}
-
-/// What the host did in the gap before an item, as far as a change may take it away.
-void Builder::fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap) const {
-  item.driverNs = driver_.coveredNs(gap);
-  item.offCpuNs = std::max<std::int64_t>(0, driverOrAsleep_.coveredNs(gap) - item.driverNs);
-  for (std::size_t i = 0; i < kDetourCount; ++i) item.detourNs[i] = detours_[i].coveredNs(gap);
-  if (!marked_.empty()) item.betweenNs = item.gapNs - marked_.coveredNs(gap);
-  if (item.driverNs == 0) return;
-  for (const auto& [name, spans] : driverCalls_) {
-    const std::int64_t ns = spans.coveredNs(gap);
-    if (ns == 0) continue;
-    model.driverParts.push_back({.item = model.items.size(), .call = name, .ns = ns});
-    if (const auto [call, isNew] = model.callNames.try_emplace(name); isNew) call->second = analysis_.store->text(name);
-  }
 }
 
 void Builder::noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const {

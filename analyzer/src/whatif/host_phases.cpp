@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/host_phases.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analyses/memory/gradient_clearing.h"
+#include "analyses/work/name_guesses.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+using prof::StringId;
+using prof::TimeNs;
+using prof::TimeWindow;
+
+std::optional<Detour> detourOf(std::string_view range) {
+  if (replicatesModel(range)) return Detour::Replicates;
+  if (communicatesThroughHost(range)) return Detour::ThroughHost;
+  return std::nullopt;
+}
+
+enum class Phase : std::uint8_t { None, Optimizer, Accumulation, Backward, Addition };
+
+Phase phaseOf(std::string_view name) {
+  if (clearsGradients(name)) return Phase::None;
+  if (belongsToOptimizer(name)) return Phase::Optimizer;
+  if (accumulatesGradient(name)) return Phase::Accumulation;
+  if (name == "backward") return Phase::Backward;
+  return name == "add_" ? Phase::Addition : Phase::None;
+}
+
+}  // namespace
+
+void HostPhases::collect(const Analysis& analysis, const Timeline& timeline, TimeWindow window,
+                         const LaunchIndex& launches, prof::ProcessId process) {
+  collectWork(analysis, timeline, launches, process);
+  collectSteps(analysis);
+  collectDetours(analysis, timeline, window, launches);
+}
+
+void HostPhases::collectWork(const Analysis& analysis, const Timeline& timeline, const LaunchIndex& launches,
+                             prof::ProcessId process) {
+  for (const HostSpan* span : gradientClearing(*analysis.store, timeline)) zeroGrad_.add({span->startNs, span->endNs});
+  std::unordered_map<prof::StringId, Phase> phases;
+  IntervalSet backward;
+  std::vector<TimeWindow> additions;
+  for (const HostSpan& span : timeline.host) {
+    const bool counts = launches.isLaunching(span.thread) && launches.processOf(span.thread) == process;
+    if (span.activity == Activity::Driver && launches.isLaunching(span.thread)) {
+      driver_.add({span.startNs, span.endNs});
+      driverCalls_[span.name].add({span.startNs, span.endNs});
+    }
+    if (counts && (span.activity == Activity::Driver || span.activity == Activity::OffCpu))
+      driverOrAsleep_.add({span.startNs, span.endNs});
+    if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
+    const auto [phase, isNew] = phases.try_emplace(span.name, Phase::None);
+    if (isNew) phase->second = phaseOf(analysis.store->text(span.name));
+    const TimeWindow interval{span.startNs, span.endNs};
+    switch (phase->second) {
+      case Phase::None:
+        break;
+      case Phase::Optimizer:
+        optimizer_.add(interval);
+        break;
+      case Phase::Accumulation:
+        accumulation_.add(interval);
+        break;
+      case Phase::Backward:
+        backward.add(interval);
+        break;
+      case Phase::Addition:
+        additions.push_back(interval);
+        break;
+    }
+  }
+  backward.join();
+  // In place, and in the backward pass: the runtime's way to accumulate.
+  for (const TimeWindow& addition : additions) {
+    if (backward.covers(addition.startNs)) accumulation_.add(addition);
+  }
+  accumulation_.join();
+  optimizer_.join();
+  zeroGrad_.join();
+  driver_.join();
+  driverOrAsleep_.join();
+  for (auto& [name, spans] : driverCalls_) spans.join();
+}
+
+void HostPhases::collectSteps(const Analysis& analysis) {
+  if (analysis.steps.source != StepSource::Marker) return;
+  for (const Step& step : analysis.steps.all) marked_.add({step.startNs, step.endNs});
+  marked_.join();
+}
+
+void HostPhases::collectDetours(const Analysis& analysis, const Timeline& timeline, TimeWindow window,
+                                const LaunchIndex& launches) {
+  const Store& store = *analysis.store;
+  std::unordered_map<StringId, std::optional<Detour>> kinds;
+  for (const HostSpan& span : timeline.host) {
+    if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
+    if (!launches.isLaunching(span.thread)) continue;
+    const auto [kind, isNew] = kinds.try_emplace(span.name);
+    if (isNew) kind->second = detourOf(store.text(span.name));
+    if (kind->second) detours_[static_cast<std::size_t>(*kind->second)].add({span.startNs, span.endNs});
+  }
+  if (analysis.operatorPatterns.roundTrips > 0) {
+    std::vector<TimeWindow> conversions;
+    if (!operatorPatterns(store, window, analysis.scope, &conversions)) conversions.clear();
+    for (const TimeWindow& one : conversions) detours_[static_cast<std::size_t>(Detour::ConvertsBack)].add(one);
+  }
+  for (auto& spans : detours_) spans.join();
+}
+
+void HostPhases::mark(HostItem& item, TimeNs startNs) const {
+  for (std::size_t detour = 0; detour < kDetourCount; ++detour) {
+    if (detours_[detour].covers(startNs)) item.detours |= static_cast<std::uint8_t>(1u << detour);
+  }
+  item.inOptimizer = optimizer_.covers(startNs);
+  item.inZeroGrad = zeroGrad_.covers(startNs);
+  item.accumulates = item.kind == HostItemKind::Launch && accumulation_.covers(startNs);
+}
+
+void HostPhases::fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap, const Store& store) const {
+  item.driverNs = driver_.coveredNs(gap);
+  item.offCpuNs = std::max<std::int64_t>(0, driverOrAsleep_.coveredNs(gap) - item.driverNs);
+  for (std::size_t i = 0; i < kDetourCount; ++i) item.detourNs[i] = detours_[i].coveredNs(gap);
+  if (!marked_.empty()) item.betweenNs = item.gapNs - marked_.coveredNs(gap);
+  if (item.driverNs == 0) return;
+  for (const auto& [name, spans] : driverCalls_) {
+    const std::int64_t ns = spans.coveredNs(gap);
+    if (ns == 0) continue;
+    model.driverParts.push_back({.item = model.items.size(), .call = name, .ns = ns});
+    if (const auto [call, isNew] = model.callNames.try_emplace(name); isNew) call->second = store.text(name);
+  }
+}
+
+}  // namespace lacuna::analyzer
