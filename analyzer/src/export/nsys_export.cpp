@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <simdjson.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -13,8 +12,8 @@
 
 #include "export/export_meter.h"
 #include "export/exporters.h"
+#include "export/sqlite_table.h"
 #include "formats/nsys_schema.h"
-#include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/file_error.h"
 
 namespace lacuna::analyzer {
@@ -24,64 +23,6 @@ using namespace prof;
 
 struct CloseDatabase {
   void operator()(sqlite3* db) const { sqlite3_close(db); }
-};
-
-/// One table: rows are given value by value, in the order of the columns.
-class TableWriter {
- public:
-  TableWriter(sqlite3* db, std::string_view name, std::string_view columns) : db_(db) {
-    std::string marks;
-    for (std::size_t at = 0; at != std::string_view::npos; at = columns.find(',', at + 1)) {
-      marks += marks.empty() ? "?" : ",?";
-    }
-    const auto sql = fmt::format("CREATE TABLE \"{}\" ({})", name, columns);
-    if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) problem_ = sqlite3_errmsg(db);
-    const auto insert = fmt::format("INSERT INTO \"{}\" VALUES ({})", name, marks);
-    sqlite3_prepare_v2(db, insert.c_str(), -1, &statement_, nullptr);
-  }
-  ~TableWriter() { sqlite3_finalize(statement_); }
-  TableWriter(const TableWriter&) = delete;
-  TableWriter& operator=(const TableWriter&) = delete;
-
-  TableWriter& null() {
-    ++at_;
-    return *this;
-  }
-  TableWriter& number(std::int64_t value) {
-    sqlite3_bind_int64(statement_, ++at_, value);
-    return *this;
-  }
-  template <class... T>
-  TableWriter& numbers(T... values) {
-    (number(static_cast<std::int64_t>(values)), ...);
-    return *this;
-  }
-  TableWriter& real(double value) {
-    sqlite3_bind_double(statement_, ++at_, value);
-    return *this;
-  }
-  /// Readers such as Python's refuse the whole row for a byte that is no UTF-8.
-  TableWriter& text(std::string_view value) {
-    if (!simdjson::validate_utf8(value)) return text(std::string_view(validUtf8(value)));
-    sqlite3_bind_text64(statement_, ++at_, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT,
-                        SQLITE_UTF8);
-    return *this;
-  }
-  /// The row is complete.
-  void end() {
-    at_ = 0;
-    if (statement_ == nullptr) return;
-    if (sqlite3_step(statement_) != SQLITE_DONE && problem_.empty()) problem_ = sqlite3_errmsg(db_);
-    sqlite3_reset(statement_);
-    sqlite3_clear_bindings(statement_);
-  }
-  [[nodiscard]] const std::string& problem() const { return problem_; }
-
- private:
-  sqlite3* db_;
-  sqlite3_stmt* statement_ = nullptr;
-  int at_ = 0;
-  std::string problem_;
 };
 
 /// The columns of a row that its table of the schema says exactly; all others go along in columns of ours.
@@ -158,7 +99,7 @@ class NsysExport {
       problem_ = sqlite3_errmsg(db_);
     }
   }
-  void done(const TableWriter& table) {
+  void done(const SqliteTable& table) {
     if (problem_.empty()) problem_ = table.problem();
   }
 
@@ -192,10 +133,10 @@ class NsysExport {
   }
 
   void writeTarget() {
-    TableWriter meta(db_, "META_DATA_EXPORT", "name TEXT, value TEXT");
+    SqliteTable meta(db_, "META_DATA_EXPORT", "name TEXT, value TEXT");
     meta.text("EXPORT_PRODUCT_NAME").text("Lacuna").end();
     meta.text("EXPORT_SCHEMA_VERSION").text("3.11.0").end();
-    TableWriter gpus(
+    SqliteTable gpus(
         db_, "TARGET_INFO_GPU",
         "vmId INTEGER, id INTEGER, name TEXT, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, "
         "smCount INTEGER, uuid TEXT, cuDevice INTEGER, computeMajor INTEGER, computeMinor INTEGER");
@@ -206,19 +147,19 @@ class NsysExport {
       gpus.text(store_.text(row.uuid)).numbers(devices_[row.id], row.computeMajor, row.computeMinor).end();
     }
     done(gpus);
-    TableWriter processes(db_, "PROCESSES", "globalPid INTEGER, pid INTEGER, name TEXT");
+    SqliteTable processes(db_, "PROCESSES", "globalPid INTEGER, pid INTEGER, name TEXT");
     for (std::uint64_t i = 0; i < store_.rows<Process>(); ++i) {
       const auto row = store_.row<Process>(i);
       processes.numbers(processes_[row.id], nsys::pidOf(processes_[row.id])).text(store_.text(row.name)).end();
     }
     done(processes);
-    TableWriter threads(db_, "ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER");
+    SqliteTable threads(db_, "ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER");
     for (std::uint64_t i = 0; i < store_.rows<Thread>(); ++i) {
       const auto row = store_.row<Thread>(i);
       if (row.name) threads.numbers(row.name.value, 0, threads_[row.id]).end();
     }
     done(threads);
-    TableWriter start(db_, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs INTEGER");
+    SqliteTable start(db_, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs INTEGER");
     if (store_.rows<Clock>() > 0) {
       const auto clock = store_.row<Clock>(0);
       start
@@ -231,13 +172,13 @@ class NsysExport {
 
   template <std::size_t N>
   void writeLabels(const char* name, const std::array<nsys::Label, N>& labels) {
-    TableWriter table(db_, name, "id INTEGER, name TEXT, label TEXT");
+    SqliteTable table(db_, name, "id INTEGER, name TEXT, label TEXT");
     for (const nsys::Label& label : labels) table.number(label.id).text(label.label).text(label.label).end();
     done(table);
   }
 
   void writeStrings() {
-    TableWriter strings(db_, "StringIds", "id INTEGER PRIMARY KEY, value TEXT NOT NULL");
+    SqliteTable strings(db_, "StringIds", "id INTEGER PRIMARY KEY, value TEXT NOT NULL");
     for (std::uint32_t i = 0; i < store_.stringCount() && tick(); ++i) {
       strings.number(i).text(store_.text(StringId(i))).end();
     }
@@ -255,7 +196,7 @@ class NsysExport {
   }
 
   template <class T>
-  static void bind(TableWriter& table, const T& value) {
+  static void bind(SqliteTable& table, const T& value) {
     if constexpr (std::is_class_v<T>) {
       table.number(value.value);
     } else if constexpr (std::is_same_v<T, double>) {
@@ -274,7 +215,7 @@ class NsysExport {
     return out;
   }
   template <class Row>
-  static void bindOwn(TableWriter& table, const Row& row) {
+  static void bindOwn(SqliteTable& table, const Row& row) {
     static const std::vector<bool> kCovered = [] {
       std::vector<bool> all;
       for (std::size_t i = 0; i < Row::columns().size(); ++i) all.push_back(isCovered<Row>(i));
@@ -288,7 +229,7 @@ class NsysExport {
 
   /// Calls fill(writer, row) for each row, which gives the schema's columns.
   template <class Row, class Fill>
-  void write(TableWriter& table, Fill&& fill) {
+  void write(SqliteTable& table, Fill&& fill) {
     eachRow<Row>([&](const Row& row) {
       fill(table, row);
       bindOwn(table, row);
@@ -298,7 +239,7 @@ class NsysExport {
   }
   template <class Row, class Fill>
   void write(std::string_view name, std::string_view columns, Fill&& fill) {
-    TableWriter table(db_, name, std::string(columns) + ownColumns<Row>());
+    SqliteTable table(db_, name, std::string(columns) + ownColumns<Row>());
     write<Row>(table, fill);
   }
 
@@ -307,7 +248,7 @@ class NsysExport {
     std::string columns;
     for (const ColumnSpec& column : Row::columns())
       columns += fmt::format("{}\"{}\"", columns.empty() ? "" : ", ", column.name);
-    TableWriter table(db_, std::string(nsys::kOwnTable) + std::string(Row::kName), columns);
+    SqliteTable table(db_, std::string(nsys::kOwnTable) + std::string(Row::kName), columns);
     eachRow<Row>([&](const Row& row) {
       Row::forEachMember([&]<auto Member>() { bind(table, row.*Member); });
       table.end();
@@ -316,7 +257,7 @@ class NsysExport {
   }
 
   template <class Row>
-  void bindNvtx(TableWriter& table, const Row& row, nsys::NvtxType type) {
+  void bindNvtx(SqliteTable& table, const Row& row, nsys::NvtxType type) {
     const PayloadType payload = row.payloadType;
     table.number(static_cast<std::int64_t>(type)).numbers(threads_[row.thread]);
     if constexpr (std::is_same_v<Row, Range>) {
@@ -341,7 +282,7 @@ class NsysExport {
   /// Ranges and marks share the table, and so the columns of ours: those that both have say the same.
   void writeNvtx() {
     std::string own = ownColumns<Range>();
-    TableWriter table(db_, "NVTX_EVENTS",
+    SqliteTable table(db_, "NVTX_EVENTS",
                       "start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, endGlobalTid INTEGER, "
                       "textId INTEGER, domainId INTEGER, category INTEGER, color INTEGER, uint64Value INTEGER, "
                       "int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL, "
@@ -349,7 +290,7 @@ class NsysExport {
                           own);
     std::set<StringId> domains;
     std::set<std::pair<StringId, StringId>> categories;
-    write<Range>(table, [&](TableWriter& to, const Range& row) {
+    write<Range>(table, [&](SqliteTable& to, const Range& row) {
       domains.insert(row.domain);
       categories.insert({row.domain, row.category});
       to.numbers(row.startNs, row.startNs + row.durNs);
@@ -389,7 +330,7 @@ class NsysExport {
   }
 
   template <class Row>
-  void bindPlace(TableWriter& table, const Row& row) {
+  void bindPlace(SqliteTable& table, const Row& row) {
     const auto queue = queues_.find(row.queue);
     const bool known = queue != queues_.end();
     known ? table.numbers(processes_[queue->second.process]) : table.null();
@@ -401,12 +342,12 @@ class NsysExport {
     known ? table.numbers(queue->second.nativeId) : table.null();
   }
   template <class Row>
-  void bindActivity(TableWriter& table, const Row& row) {
+  void bindActivity(SqliteTable& table, const Row& row) {
     table.numbers(row.startNs, row.startNs + row.durNs);
     bindPlace(table, row);
     table.numbers(row.correlation);
   }
-  void bindMemoryKind(TableWriter& table, MemoryKind kind) {
+  void bindMemoryKind(SqliteTable& table, MemoryKind kind) {
     const auto found = std::ranges::find(nsys::kMemoryKindOf, kind);
     table.number(found - nsys::kMemoryKindOf.begin());
   }
@@ -422,7 +363,7 @@ class NsysExport {
                       "demangledName INTEGER, shortName INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY "
                       "INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory "
                       "INTEGER, dynamicSharedMemory INTEGER, graphId INTEGER, graphNodeId INTEGER",
-                  [&](TableWriter& to, const Kernel& row) {
+                  [&](SqliteTable& to, const Kernel& row) {
                     bindActivity(to, row);
                     to.numbers(row.name.value, row.name.value, row.registersPerThread, row.gridX, row.gridY, row.gridZ);
                     to.numbers(row.blockX, row.blockY, row.blockZ, row.staticSharedBytes, row.dynamicSharedBytes);
@@ -432,7 +373,7 @@ class NsysExport {
                   head +
                       "bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER, graphId INTEGER, "
                       "graphNodeId INTEGER",
-                  [&](TableWriter& to, const Memcpy& row) {
+                  [&](SqliteTable& to, const Memcpy& row) {
                     bindActivity(to, row);
                     to.numbers(row.bytes, row.copyKind);
                     bindMemoryKind(to, row.sourceKind);
@@ -441,14 +382,14 @@ class NsysExport {
                   });
     write<Memset>("CUPTI_ACTIVITY_KIND_MEMSET",
                   head + "bytes INTEGER, value INTEGER, memKind INTEGER, graphId INTEGER, graphNodeId INTEGER",
-                  [&](TableWriter& to, const Memset& row) {
+                  [&](SqliteTable& to, const Memset& row) {
                     bindActivity(to, row);
                     to.numbers(row.bytes, row.value);
                     bindMemoryKind(to, row.memoryKind);
                     to.numbers(row.graphId, row.graphNodeId);
                   });
     write<Sync>("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", head + "syncType INTEGER, eventId INTEGER",
-                [&](TableWriter& to, const Sync& row) {
+                [&](SqliteTable& to, const Sync& row) {
                   bindActivity(to, row);
                   to.numbers(row.kind, row.eventId);
                 });
@@ -458,7 +399,7 @@ class NsysExport {
     write<ApiCall>("CUPTI_ACTIVITY_KIND_RUNTIME",
                    "start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId "
                    "INTEGER, returnValue INTEGER",
-                   [&](TableWriter& to, const ApiCall& row) {
+                   [&](SqliteTable& to, const ApiCall& row) {
                      to.numbers(row.startNs, row.startNs + row.durNs, row.kind == ApiKind::Driver ? 1 : 0);
                      to.numbers(threads_[row.thread], row.correlation, row.name.value, row.returnCode);
                    });
@@ -466,14 +407,14 @@ class NsysExport {
 
   void writeRest() {
     write<Overhead>("PROFILER_OVERHEAD", "start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER",
-                    [&](TableWriter& to, const Overhead& row) {
+                    [&](SqliteTable& to, const Overhead& row) {
                       to.numbers(row.startNs, row.startNs + row.durNs, threads_[row.thread], row.name.value);
                     });
     write<Allocation>(
         "CUDA_GPU_MEMORY_USAGE_EVENTS",
         "start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, address "
         "INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name INTEGER",
-        [&](TableWriter& to, const Allocation& row) {
+        [&](SqliteTable& to, const Allocation& row) {
           to.numbers(row.timeNs);
           bindPlace(to, row);
           const bool isFree = row.action == MemoryAction::Free || row.action == MemoryAction::Release ||
