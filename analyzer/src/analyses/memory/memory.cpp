@@ -233,6 +233,17 @@ class PeakWatch {
   bool reached_ = false;
 };
 
+bool isSegmentCall(MemoryAction action) {
+  return action == MemoryAction::Reserve || action == MemoryAction::Release;
+}
+
+/// Counts the segments that the allocator takes from the device and gives back to it.
+void countSegmentCall(MemoryStats& stats, MemoryAction action, bool inSteps) {
+  const bool takes = action == MemoryAction::Reserve;
+  ++(takes ? stats.segmentCalls : stats.segmentReleases);
+  if (inSteps) ++(takes ? stats.stepSegmentCalls : stats.stepSegmentReleases);
+}
+
 }  // namespace
 
 std::string_view roleName(MemoryRole role) {
@@ -279,11 +290,7 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
     marks.use(time, now.bytes);
     if (time < window.startNs) return true;
     ++stats.allocations;
-    if ((action == MemoryAction::Reserve || action == MemoryAction::Release) && time >= settled) {
-      const bool takes = action == MemoryAction::Reserve;
-      ++(takes ? stats.segmentCalls : stats.segmentReleases);
-      if (spans.hold(time)) ++(takes ? stats.stepSegmentCalls : stats.stepSegmentReleases);
-    }
+    if (isSegmentCall(action) && time >= settled) countSegmentCall(stats, action, spans.hold(time));
     curve.add(time, now.bytes);
     stats.peakReservedBytes = std::max(stats.peakReservedBytes, now.reserved);
     if (now.bytes > stats.peakBytes) {

@@ -113,6 +113,38 @@ std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans
   return within;
 }
 
+/// The operators of each thread, and the operator around each of them.
+struct OperatorTree {
+  const ByThread& operators;
+  const Parents& parents;
+
+  /// The innermost operator that launched work: the launch itself, or one around it; null where there is none.
+  [[nodiscard]] const HostSpan* launching(const HostSpan& launch) const {
+    if (isOperatorSpan(launch)) return &launch;
+    const auto spans = operators.find(launch.thread);
+    return spans == operators.end() ? nullptr : operatorAt(spans->second, parents.at(launch.thread), launch.startNs);
+  }
+};
+
+void addDeviceWork(const Store& store, const Timeline& timeline, const LaunchIndex& launches, TimeWindow window,
+                   const StepSpans& steps, const ShareCurve& taken, const OperatorTree& tree, OperatorRows& rows) {
+  const auto cpus = cpuDevices(store);
+  for (const DeviceSpan& span : timeline.device) {
+    if (!startsIn(window, span.startNs)) continue;
+    const HostSpan* launch = launches.find(span);
+    if (launch == nullptr) continue;
+    const HostSpan* op = tree.launching(*launch);
+    if (op == nullptr) continue;
+    prof::addTo(rows.of(*op).deviceNs, span.endNs - span.startNs);
+    if (steps.hold(launch->startNs)) prof::addTo(rows.of(*op).stepDeviceNs, span.endNs - span.startNs);
+    const auto device = timeline.topology.deviceOfQueue.find(span.queue);
+    if (device == timeline.topology.deviceOfQueue.end() || !cpus.contains(device->second)) continue;
+    RecordedTime& executions = rows.counted(*op).executions;
+    ++executions.ranges;
+    prof::addTo(executions.takenNs, taken.between(span.startNs, span.endNs));
+  }
+}
+
 }  // namespace
 
 std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
@@ -158,25 +190,7 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
     }
     while (!around.empty()) leave();
   }
-  const auto cpus = cpuDevices(store);
-  for (const DeviceSpan& span : timeline.device) {
-    if (!startsIn(window, span.startNs)) continue;
-    const HostSpan* launch = launches.find(span);
-    if (launch == nullptr) continue;
-    const HostSpan* op = launch;
-    if (!isOperatorSpan(*launch)) {
-      const auto spans = operators.find(launch->thread);
-      op = spans == operators.end() ? nullptr : operatorAt(spans->second, parents[launch->thread], launch->startNs);
-    }
-    if (op == nullptr) continue;
-    prof::addTo(rows.of(*op).deviceNs, span.endNs - span.startNs);
-    if (steps.hold(launch->startNs)) prof::addTo(rows.of(*op).stepDeviceNs, span.endNs - span.startNs);
-    const auto device = timeline.topology.deviceOfQueue.find(span.queue);
-    if (device == timeline.topology.deviceOfQueue.end() || !cpus.contains(device->second)) continue;
-    RecordedTime& executions = rows.counted(*op).executions;
-    ++executions.ranges;
-    prof::addTo(executions.takenNs, taken.between(span.startNs, span.endNs));
-  }
+  addDeviceWork(store, timeline, launches, window, steps, taken, {operators, parents}, rows);
   addMemory(store, window, operators, parents, rows);
   return rows.take(store);
 }

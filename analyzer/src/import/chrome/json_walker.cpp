@@ -321,6 +321,13 @@ void JsonWalker::skipTo(std::size_t offset) {
   at_ = std::lower_bound(structure_, end_, offset);
 }
 
+JsonWalker::Problem JsonWalker::lostEvent(std::string_view whole, std::size_t from, std::uint64_t fileOffset) const {
+  if (bare_.empty()) return {fileOffset + from, "an event that is not well-formed JSON was left out"};
+  const auto at = static_cast<std::size_t>(bare_.data() - whole.data());
+  return {fileOffset + at,
+          fmt::format("'{}' is neither a string nor a number: its event was left out", bare_.substr(0, kShownBytes))};
+}
+
 JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOffset,
                                      const std::function<void(const RawEvent&)>& visit) {
   Outcome outcome;
@@ -369,14 +376,7 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
       }
       return outcome;
     }
-    if (!lost && !bare_.empty()) {
-      const auto at = static_cast<std::size_t>(bare_.data() - whole.data());
-      outcome.problems.push_back(
-          {fileOffset + at,
-           fmt::format("'{}' is neither a string nor a number: its event was left out", bare_.substr(0, kShownBytes))});
-    } else if (!lost) {
-      outcome.problems.push_back({fileOffset + from, "an event that is not well-formed JSON was left out"});
-    }
+    if (!lost) outcome.problems.push_back(lostEvent(whole, from, fileOffset));
     lost = true;
     std::size_t gap = 0;
     const std::size_t start = nextEventStart(whole, from, gap);

@@ -76,6 +76,7 @@ class JsonWalker {
   bool skipValue(std::string_view text, std::string_view& token);
   bool skipList(std::string_view text, std::string_view& token);
   [[nodiscard]] std::string_view scalar(std::string_view text) const;
+  [[nodiscard]] Problem lostEvent(std::string_view whole, std::size_t from, std::uint64_t fileOffset) const;
   void skipTo(std::size_t offset);
 
   std::unique_ptr<Stage1> stage1_;

@@ -106,25 +106,10 @@ std::string stepLabel(const Step& step) {
   return numbered ? xmlText(step.name) : fmt::format("{} {}", xmlText(step.name), step.index);
 }
 
-/// One column a step (at most some 200, later ones joined by their mean), coloured by the step's own ledger.
-void html(HtmlPage& page, const Analysis& analysis) {
-  const Steps shown = shownSteps(analysis);
-  const auto& all = shown.all;
-  if (all.empty()) return;
-  page.heading(fmt::format("Steps: {} of {} (± {})", all.size(), prof::timeText(shown.medianNs()),
-                           prof::timeText(shown.spreadNs())));
-  const std::size_t first = shownRange(analysis).first;
-  constexpr double kWidth = 960, kHeight = 208, kBase = 178, kLeft = 132;
-  const std::size_t group = (all.size() + 199) / 200;
-  const std::size_t columns = (all.size() + group - 1) / group;
-  std::int64_t longest = 1;
-  std::vector<std::int64_t> durations;
-  for (const Step& step : all) durations.push_back(step.durNs());
-  std::sort(durations.begin(), durations.end());
-  // A slow first step must not flatten the others; columns that leave the chart are cut.
-  const std::int64_t most = durations.back();
-  longest = std::max<std::int64_t>(1, std::min(most, 2 * durations[(durations.size() - 1) * 95 / 100]));
-  const double width = (kWidth - kLeft) / static_cast<double>(columns);
+constexpr double kWidth = 960, kHeight = 208, kBase = 178, kLeft = 132;
+
+/// Draws the axis, its ticks up to `longest`, and the hatching for the cost of recording.
+void openChart(HtmlPage& page, std::int64_t longest) {
   page.markup(
       fmt::format("<div class=\"axis\">↑ time per step, by cause · steps →</div><svg viewBox=\"0 0 {} {}\" "
                   "role=\"img\" aria-label=\"time per step\">",
@@ -139,6 +124,27 @@ void html(HtmlPage& page, const Analysis& analysis) {
         "class=\"dim\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
         kLeft, kWidth, y, y, kLeft - 6, y + 4, prof::timeText(longest * tick / 2)));
   }
+}
+
+/// One column a step (at most some 200, later ones joined by their mean), coloured by the step's own ledger.
+void html(HtmlPage& page, const Analysis& analysis) {
+  const Steps shown = shownSteps(analysis);
+  const auto& all = shown.all;
+  if (all.empty()) return;
+  page.heading(fmt::format("Steps: {} of {} (± {})", all.size(), prof::timeText(shown.medianNs()),
+                           prof::timeText(shown.spreadNs())));
+  const std::size_t first = shownRange(analysis).first;
+  const std::size_t group = (all.size() + 199) / 200;
+  const std::size_t columns = (all.size() + group - 1) / group;
+  std::int64_t longest = 1;
+  std::vector<std::int64_t> durations;
+  for (const Step& step : all) durations.push_back(step.durNs());
+  std::sort(durations.begin(), durations.end());
+  // A slow first step must not flatten the others; columns that leave the chart are cut.
+  const std::int64_t most = durations.back();
+  longest = std::max<std::int64_t>(1, std::min(most, 2 * durations[(durations.size() - 1) * 95 / 100]));
+  const double width = (kWidth - kLeft) / static_cast<double>(columns);
+  openChart(page, longest);
   for (std::size_t c = 0; c < columns; ++c) {
     Ledger ledger;
     std::int64_t dur = 0;
