@@ -9,7 +9,7 @@
 #include <string>
 
 #include "lacuna/analyzer/collectives.h"
-#include "query/sqlite_table.h"
+#include "query/table_module.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -176,7 +176,7 @@ std::span<const ComputedColumn> collectiveColumns() {
 }
 
 void registerCollectives(sqlite3* db, const Store& store) {
-  SqliteTable<ListTable>::add(db, kCollectiveTable, std::make_unique<ListSource>(ListSource{&store, std::nullopt}));
+  TableModule<ListTable>::add(db, kCollectiveTable, std::make_unique<ListSource>(ListSource{&store, std::nullopt}));
 }
 
 }  // namespace lacuna::analyzer

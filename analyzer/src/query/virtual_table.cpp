@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "query/sqlite_table.h"
+#include "query/table_module.h"
 #include "store/backend.h"
 
 namespace lacuna::analyzer {
@@ -417,7 +417,7 @@ void Cursor::answer(sqlite3_context* context, int number) {
 
 void registerTables(sqlite3* db, const Store& store, std::uint64_t mostKeptRows) {
   for (std::size_t i = 0; i < prof::allTables().size(); ++i) {
-    SqliteTable<EventTable>::add(db, prof::allTables()[i].name,
+    TableModule<EventTable>::add(db, prof::allTables()[i].name,
                                  std::make_unique<EventSource>(EventSource{&store, i, mostKeptRows}));
   }
 }

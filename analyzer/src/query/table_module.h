@@ -38,7 +38,7 @@ inline void answerText(sqlite3_context* context, std::string_view text) {
 ///   void next(), bool atEnd() const, std::uint64_t row (the rowid)
 ///   void answer(sqlite3_context* context, int column)
 template <class Table>
-class SqliteTable {
+class TableModule {
  public:
   using Source = typename Table::Source;
   using Cursor = typename Table::Cursor;
