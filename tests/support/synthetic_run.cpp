@@ -141,7 +141,7 @@ class Rank {
   void setUp();
   void tellOfOthers();
   [[nodiscard]] std::int64_t displacedNs(std::int64_t durNs);
-  void habits();
+  void habits(int step);
   void waitForBatch(int step);
   Memcpy waitForCopy(const char* function, std::int64_t durNs);
   void readNumber();
@@ -258,7 +258,7 @@ void Rank::copyBatch() {
 
 void Rank::copyPageable(std::int64_t durNs) {
   Memcpy copy = waitForCopy("cudaMemcpyAsync", durNs);
-  copy.bytes = 64u << 20;
+  copy.bytes = plan_.pageableCopyBytes;
   copy.copyKind = CopyKind::HostToDevice;
   copy.sourceKind = MemoryKind::Pageable;
   copy.name = out_.intern("Memcpy HtoD (Pageable -> Device)");
@@ -322,8 +322,8 @@ void Rank::optimizer(int step) {
 }
 
 /// What a program does the same way in every step.
-void Rank::habits() {
-  for (int i = 0; i < plan_.tinyRepeats; ++i) {
+void Rank::habits(int step) {
+  for (int i = 0; i < plan_.tinyRepeats && step % plan_.tinyEverySteps == 0; ++i) {
     launch(compute_, 700, "softmax_row");
     launch(compute_, 600, "max_row");
   }
@@ -404,7 +404,7 @@ void Rank::runStep(int step) {
   if (!plan_.waitIsMarked) begin = host_;
   copyBatch();
   forwardBackward(step);
-  habits();
+  habits(step);
   optimizer(step);
   useMemory(step);
   const std::int64_t alone = plan_.mallocNs + plan_.hostPauseNs + plan_.asleepNs + plan_.stuckSyncNs +

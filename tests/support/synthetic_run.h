@@ -23,10 +23,11 @@ struct RunPlan {
   bool syncEachStep = false;
   int syncEveryOperators = 0;
   std::int64_t pageableCopyNs = 0;  ///< per step, blocks the host as well
-  std::int64_t zeroGradNs = 0;      ///< a memset kernel for each of ten gradients
-  std::int64_t mallocNs = 0;        ///< one cudaMalloc a step, behind a synchronisation
-  std::int64_t hostPauseNs = 0;     ///< unexplained host work at the end of a step, behind a synchronisation
-  std::int64_t asleepNs = 0;        ///< the same, but the thread does not run
+  std::uint64_t pageableCopyBytes = 64u << 20;
+  std::int64_t zeroGradNs = 0;   ///< a memset kernel for each of ten gradients
+  std::int64_t mallocNs = 0;     ///< one cudaMalloc a step, behind a synchronisation
+  std::int64_t hostPauseNs = 0;  ///< unexplained host work at the end of a step, behind a synchronisation
+  std::int64_t asleepNs = 0;     ///< the same, but the thread does not run
   std::int64_t leakBytes = 0;
   bool memorySpike = false;
   bool allocationChurn = false;
@@ -35,6 +36,7 @@ struct RunPlan {
   std::int64_t lateNs = 0;        ///< how much later the last rank enters it
   std::uint32_t hostCores = 0;    ///< 0: the trace does not say
   int tinyRepeats = 0;            ///< a pair of tiny kernels, so often in a row each step
+  int tinyEverySteps = 1;         ///< with `tinyRepeats`: only every so many steps
   bool biasBeforeNorm = false;    ///< a linear layer with a bias in front of a batch norm, each step
   int roundTrips = 0;             ///< conversions directly behind conversions, per step
   std::int64_t blockingCopyNs = 0;

@@ -17,6 +17,10 @@ TEST(SlowStepsFinding, SlowStepsAreThoseOfTheStepsThatWereAskedFor) {
   EXPECT_EQ(find(analysed(plan, between), FindingId::SlowSteps), nullptr);
 }
 
+TEST(SlowStepsFinding, EvenStepsAreNone) {
+  EXPECT_EQ(find(analysed({.steps = 40}), FindingId::SlowSteps), nullptr);
+}
+
 TEST(SlowStepsFinding, AStepInWhichAHostThatRunsAheadIsHeldBackIsNotSlow) {
   Analysis analysis = analysed({.steps = 40});
   ASSERT_GT(analysis.launches.meanQueueDepth, 41) << "as many launches as a step has";
