@@ -30,7 +30,7 @@ struct CopyStats {
   std::int64_t memsetNs = 0;
   std::uint64_t stepCount = 0;
   std::uint64_t stepMemsets = 0;
-  std::uint64_t stepPageableCount = 0;
+  std::uint64_t stepPageableCount = 0;  ///< in the steps, of those too large to be staged (kStagedBytes)
   std::uint64_t stepPageableBytes = 0;
   std::int64_t stepPageableNs = 0;
   std::int64_t pageableRecordingNs = 0;

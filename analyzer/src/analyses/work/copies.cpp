@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lacuna/analyzer/calls.h"
 #include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/prof/bounds.h"
 
@@ -53,7 +54,7 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
           prof::addTo(stats.pageableBytes, bytes[i]);
           prof::addTo(stats.pageableNs, dur[i]);
           prof::addTo(stats.pageableRecordingNs, bandOf(device[i], start[i], dur[i]));
-          if (!counts) continue;
+          if (!counts || bytes[i] <= kStagedBytes) continue;
           ++stats.stepPageableCount;
           prof::addTo(stats.stepPageableBytes, bytes[i]);
           prof::addTo(stats.stepPageableNs, dur[i]);

@@ -22,11 +22,9 @@ constexpr std::array kExplains{Explained{FindingId::ExposedCopy}};
 
 void detect(const Facts& facts, Outcome& out) {
   const CopyStats& copies = facts.analysis.copies;
-  const bool large =
-      copies.stepPageableCount > 0 && copies.stepPageableBytes / copies.stepPageableCount > kStaged.count();
   const auto gain = facts.play("loader.pin=on");
   const std::int64_t cost = std::max(facts.perStepOfDevice(copies.stepPageableNs), gain ? gain->gainNs() : 0);
-  if (!large || facts.shareOfStep(cost) < kLeast) return;
+  if (copies.stepPageableCount == 0 || facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
   finding.costNsPerStep = cost;
   finding.count = copies.stepPageableCount;

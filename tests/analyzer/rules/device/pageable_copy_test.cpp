@@ -38,6 +38,16 @@ TEST(PageableCopyFinding, CopiesThatTheDriverStagesAreNone) {
   EXPECT_NE(find(analysed(plan), FindingId::PageableCopy), nullptr);
 }
 
+TEST(PageableCopyFinding, SmallCopiesNeitherHideALargeOneNorAddToItsCost) {
+  std::vector<prof::Memcpy> copies{pageable(820'000, 100'000, 1u << 20)};
+  for (int i = 0; i < 40; ++i) copies.push_back(pageable(930'000 + i * 1'000, 500, 8));
+  const Analysis analysis = copiedInEachStep(copies);
+  const Finding* finding = find(analysis, FindingId::PageableCopy);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->costNsPerStep, 100'000);
+  EXPECT_EQ(finding->count, 20U);
+}
+
 TEST(PageableCopyFinding, PinnedBatchesAreNone) {
   EXPECT_EQ(find(analysed({.blockingCopyNs = 2'000'000}), FindingId::PageableCopy), nullptr);
 }
