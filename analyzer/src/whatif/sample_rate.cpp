@@ -10,6 +10,7 @@
 namespace lacuna::analyzer {
 namespace {
 
+/// Times are in nanoseconds, rates in seconds.
 constexpr double kSecondNs = 1e9;
 
 }  // namespace
