@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "lacuna/prof/amounts.h"
+#include "lacuna/prof/bounds.h"
 #include "rules/places.h"
 
 namespace lacuna::analyzer {
@@ -86,6 +88,7 @@ std::string Quantity::text() const {
     case QuantityUnit::Name:
       return words;
     case QuantityUnit::Number:
+      if (decimals == 0 && value >= 0) return prof::countText(prof::wholeOf<std::uint64_t>(std::round(value)));
       return fmt::format("{:.{}f}", value, decimals);
     case QuantityUnit::Counted:
       return prof::countText(static_cast<std::uint64_t>(whole), words, plural);
