@@ -10,6 +10,7 @@
 
 #include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/whatif.h"
 #include "support/synthetic_run.h"
 #include "support/temp_file.h"
 

@@ -14,7 +14,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-const Options kBytes{DType::U8, kMeta};
 const Options kFloats{DType::F32, kMeta};
 
 RecordedBuffer buffer(std::size_t bytes, std::uint64_t born, std::uint64_t lastUse, std::uint64_t freed,

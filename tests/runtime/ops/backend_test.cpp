@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/random.h"
 #include "support/message_of.h"

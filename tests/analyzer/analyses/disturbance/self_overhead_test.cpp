@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "analyses/disturbance/recording_bands.h"
 #include "lacuna/analyzer/analyse.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/self_overhead.h"
