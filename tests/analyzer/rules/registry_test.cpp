@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "lacuna/analyzer/analyse.h"
 #include "rules/engine.h"
 #include "rules/places.h"
 #include "rules/title.h"
