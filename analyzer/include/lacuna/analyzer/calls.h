@@ -26,7 +26,7 @@ struct CallRow {
   std::int64_t recordingNs = 0;  ///< of totalNs, what recording may have added
   Activity activity = Activity::None;
   std::string caller;  ///< for synchronisation: the operator or range around most of its time
-  /// Of blocking copies: of how many the copy itself is known, and those in the steps that move too much to be staged.
+  /// For blocking copies: how many copies are known, and how many in the steps are too large to be staged.
   std::uint64_t copies = 0;
   std::uint64_t stepLargeCount = 0;
   std::int64_t stepLargeNs = 0;

@@ -19,8 +19,8 @@ struct CollectiveRow {
   std::uint32_t ranks = 0;   ///< of the communicator; 0 where the trace does not tell
   std::uint64_t count = 0;
   std::uint64_t calls = 0;  ///< that the kernels carried out; 0 where the trace does not tell
-  /// That the ranks of this trace put in, of the whole buffers, and that had to cross their links (volumeOfInput()),
-  /// with the time of the kernels of which it is known; 0 where the trace does not tell.
+  /// Three sizes: what the ranks of this trace put in, the whole buffers, and what had to cross the ranks' links
+  /// (volumeOfInput()). Beside each stands the time of the kernels whose size is known; 0 where the trace has none.
   std::uint64_t bytes = 0;
   std::int64_t bytesNs = 0;
   std::uint64_t algorithmBytes = 0;

@@ -79,13 +79,13 @@ struct Finding {
   std::vector<Quantity> quantities;     ///< which the title mentions
   std::int64_t costNsPerStep = 0;       ///< 0 where the cost is not time
   std::int64_t accountedNsPerStep = 0;  ///< what of the cost the trace itself holds; all else the gain says
-  /// Of the cost, at most: no cost can hold more recording than the whole step, nor than the cause that it is part of.
+  /// The part of the cost that recording may be. It is never more than the recording of the step, or of the cause.
   std::int64_t recordingNsPerStep = 0;
   std::int64_t predictedGainNsPerStep = 0;
   /// The step that the gain is taken from, as Prediction's; 0 where none was predicted.
   std::int64_t baseNsPerStep = 0;
-  /// What cost and gain are shares of: the mean marked step, or the one that the gain is taken from where that is
-  /// longer, as it is with what lies between one marked step and the next.
+  /// Cost and gain are shares of this step. It is the mean marked step, or the step that the gain is taken from where
+  /// that one is longer because it includes the time up to the next step.
   std::int64_t wholeStepNs = 0;
   bool coversGaps = false;            ///< it is longer by enough to be told
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction

@@ -34,7 +34,7 @@ struct LoaderStats {
 };
 inline constexpr std::array<std::string_view, 4> kLoaderStages{"fetch", "decode", "augment", "collate"};
 
-/// What keeps batches from being there in time.
+/// The reason why batches come late.
 enum class LoaderBound : std::uint8_t {
   None,       ///< nothing: the consumer hardly waits
   Reading,    ///< workers that wait for storage
@@ -46,7 +46,7 @@ enum class LoaderBound : std::uint8_t {
 std::string_view loaderBoundName(LoaderBound bound);
 struct LoaderVerdict {
   LoaderBound bound = LoaderBound::None;
-  /// To prepare batches as fast as the rest of a step uses them; 0 where nothing tells what preparing one takes.
+  /// So many prepare batches as fast as a step uses them; 0 where the time that one batch takes is not known.
   std::uint32_t workersNeeded = 0;
   std::uint32_t prefetchNeeded = 0;  ///< batches that each of these must be ahead
 };

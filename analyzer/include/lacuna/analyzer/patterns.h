@@ -13,7 +13,7 @@ namespace lacuna::analyzer {
 
 class LaunchIndex;
 
-/// What launches in the steps say about how a program is written.
+/// Signs of how a program is written, from the launches in its steps.
 struct PatternStats {
   std::uint64_t zeroFills = 0;  ///< fills launched where gradients are cleared
   std::int64_t zeroFillNs = 0;
@@ -32,7 +32,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
                             prof::TimeWindow window, const StepSpans& steps = {}, const Steps& all = {});
 void mergePatterns(PatternStats& into, const PatternStats& more);
 
-/// What neighbouring operators of a thread say, in the steps.
+/// The same from neighbouring operators of a thread.
 struct OperatorPatterns {
   std::uint64_t biasedNorms = 0;  ///< linear or convolution with a bias directly in front of a batch norm
   std::string biasedNorm;         ///< the first of them

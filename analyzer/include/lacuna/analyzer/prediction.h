@@ -31,8 +31,8 @@ struct Prediction {
   /// unchanged replay is off, what is known of the model's error and, where a change rests on one, its calibration.
   std::int64_t lowNsPerStep = 0;
   std::int64_t highNsPerStep = 0;
-  /// What the change takes off the program's pieces at most, without which no step is shorter by more than that;
-  /// nothing where it does away with waits too, which may have been for anything.
+  /// The time that the change takes off the program's pieces: no step becomes shorter by more than that. Nothing where
+  /// the change also removes waits, since those may have been for anything.
   std::optional<std::int64_t> takenNsPerStep;
   std::int64_t workTakenNsPerStep = 0;  ///< by how much the devices' work becomes less
   bool touched = false;              ///< something that was recorded would change; else the replay knows nothing of it
@@ -43,7 +43,7 @@ struct Prediction {
   PredictionDoubt doubt;
 
   [[nodiscard]] std::int64_t gainNs() const { return baseNsPerStep - predictedNsPerStep; }
-  /// Of the unchanged step. That lasts from the end of one to the end of the next, whatever their markers leave out.
+  /// The share of the unchanged step, which lasts from the end of one step to the end of the next.
   [[nodiscard]] double gainShare() const {
     return baseNsPerStep <= 0 ? 0 : static_cast<double>(gainNs()) / static_cast<double>(baseNsPerStep);
   }
