@@ -82,12 +82,6 @@ prof::Status checkTable(std::string_view wanted) {
   return prof::Error{fmt::format("--csv {}: there is no such table; there are: {}", wanted, fmt::join(known, ", "))};
 }
 
-void printCsv(const analyzer::Analysis& analysis, std::string_view wanted) {
-  for (const analyzer::Table& table : analyzer::reportTables(analysis)) {
-    if (table.key == wanted) fmt::print("{}", analyzer::tableCsv(table));
-  }
-}
-
 /// What is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning, as
 /// those that lacuna-gui takes.
 void printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
@@ -177,7 +171,7 @@ int run(const ReportOptions& options) {
   }
   if (!options.csv.empty()) {
     printWarnings(**store);
-    printCsv(*analysis, options.csv);
+    fmt::print("{}", analyzer::tableCsv(analyzer::reportTable(*analysis, options.csv)));
     return kOk;
   }
   // The summary names them too.

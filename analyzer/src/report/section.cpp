@@ -38,7 +38,7 @@ void writeText(const Section& section, TextPage& page, const Analysis& analysis,
   if (section.text != nullptr) return section.text(page, analysis, rows);
   const Lines notes = notesOf(section, analysis);
   const std::vector<Table> tables = filledTables(section, analysis);
-  if (tables.empty()) return writeLines(page, section.title, notes, section.remedy);
+  if (tables.empty()) return writeLines(page, section, notes);
   page.title(section.title);
   page.lines(notes);
   for (const Table& table : tables) page.table(table, rows);
@@ -60,11 +60,12 @@ void writeHtml(const Section& section, HtmlPage& page, const Analysis& analysis)
   for (const Table& table : tables) page.table(table);
 }
 
-void writeLines(TextPage& page, std::string_view title, const Lines& lines, std::string_view remedy) {
+void writeLines(TextPage& page, const Section& section, const Lines& lines) {
   if (lines.empty() && !page.isAskedFor()) return;
-  page.title(title);
+  page.title(section.title);
   if (lines.empty())
-    page.wrapped(fmt::format("the trace holds nothing of it{}{}", remedy.empty() ? "" : "; ", remedy), 1, 1);
+    page.wrapped(fmt::format("the trace holds nothing of it{}{}", section.remedy.empty() ? "" : "; ", section.remedy),
+                 1, 1);
   page.lines(lines);
 }
 

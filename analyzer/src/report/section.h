@@ -26,7 +26,7 @@ struct Section {
   /// Sentences, of a width where they are cut; empty where the trace has nothing of the sort.
   Lines (*notes)(const Analysis& analysis) = nullptr;
   std::vector<Table> (*tables)(const Analysis& analysis) = nullptr;
-  /// How a trace is recorded that holds such a thing.
+  /// Why there is nothing to show, or how a trace is recorded that holds such a thing.
   std::string_view remedy = {};
   /// Rows that the overview shows; 0: the section is no part of it.
   int overviewRows = 0;
@@ -41,13 +41,15 @@ struct Section {
 
 /// In the order of lists and of the text report.
 std::span<const Section* const> allSections();
+/// The keys that a section adds to the JSON report.
+std::vector<std::string_view> jsonKeysOf(const Section& section);
 
 void writeText(const Section& section, TextPage& page, const Analysis& analysis, int rows);
 void writeJson(const Section& section, JsonWriter& json, const Analysis& analysis);
 void writeHtml(const Section& section, HtmlPage& page, const Analysis& analysis);
 
-/// A title and these lines below it; in the overview nothing where there are none.
-void writeLines(TextPage& page, std::string_view title, const Lines& lines, std::string_view remedy = {});
+/// The title and these lines below it; in the overview nothing where there are none.
+void writeLines(TextPage& page, const Section& section, const Lines& lines);
 /// The cells of a row as the fields of an object, which is open; the rows of a table as an array.
 void writeCells(JsonWriter& json, const Table& table, std::size_t row);
 void writeRows(JsonWriter& json, const Table& table);

@@ -24,19 +24,13 @@ std::vector<Table> columnsOf(const Section& section) {
   return tablesOf(section, Analysis{});
 }
 
+}  // namespace
+
 std::vector<std::string_view> jsonKeysOf(const Section& section) {
   if (!section.jsonKeys.empty()) return {section.jsonKeys.begin(), section.jsonKeys.end()};
   std::vector<std::string_view> keys;
   for (const Table& table : columnsOf(section)) keys.push_back(table.key);
   return keys;
-}
-
-}  // namespace
-
-std::vector<SectionInfo> reportSectionList() {
-  std::vector<SectionInfo> out;
-  for (const Section* section : allSections()) out.push_back({section->name, section->about, jsonKeysOf(*section)});
-  return out;
 }
 
 std::vector<Table> reportTables(const Analysis& analysis) {

@@ -27,6 +27,21 @@ double numberOf(const TableCell& cell) {
   return static_cast<double>(wholeNumber(cell));
 }
 
+void appendCsvCell(std::string& out, const TableCell& cell) {
+  std::visit(
+      [&](const auto& value) {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, std::string>) {
+          appendCsvText(out, value);
+        } else if constexpr (std::is_same_v<Value, bool>) {
+          appendCsvNumber(out, value ? "1" : "0");
+        } else {
+          appendCsvNumber(out, fmt::format("{}", value));
+        }
+      },
+      cell);
+}
+
 }  // namespace
 
 std::string_view columnKindName(ColumnKind kind) {
@@ -90,32 +105,17 @@ std::string Table::text(std::size_t row, std::size_t column) const {
 
 std::string tableCsv(const Table& table) {
   std::string out;
-  const auto add = [&](std::size_t column, auto&& write) {
-    if (column > 0) out += ',';
-    write();
-    if (column + 1 == table.columns.size()) out += '\n';
-  };
-  for (std::size_t i = 0; i < table.columns.size(); ++i) add(i, [&] { appendCsvText(out, table.columns[i].key); });
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (i > 0) out += ',';
+    appendCsvText(out, table.columns[i].key);
+  }
+  out += '\n';
   for (const std::vector<TableCell>& row : table.rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      add(i, [&] {
-        if (const auto* text = std::get_if<std::string>(&row[i])) {
-          appendCsvText(out, *text);
-        } else if (const auto* truth = std::get_if<bool>(&row[i])) {
-          appendCsvNumber(out, *truth ? "1" : "0");
-        } else {
-          appendCsvNumber(out, std::visit(
-                                   [](const auto& value) -> std::string {
-                                     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-                                       return value;
-                                     } else {
-                                       return fmt::format("{}", value);
-                                     }
-                                   },
-                                   row[i]));
-        }
-      });
+      if (i > 0) out += ',';
+      appendCsvCell(out, row[i]);
     }
+    out += '\n';
   }
   return out;
 }

@@ -18,8 +18,6 @@ namespace {
 /// What fills a bar where there are no colours.
 constexpr std::array<std::string_view, kCauseCount> kMarks{"█", "▓", "▒", "p", "s", "L", "d", "o", "h", "l", "w", "?"};
 
-/// Of a column of "±0.3 %".
-constexpr int kBandWidth = 8;
 constexpr int kNarrowest = 40, kWidest = 200;
 
 std::string withSingleSpaces(std::string_view text) {
@@ -61,7 +59,7 @@ int widthOf(ColumnKind kind) {
     case ColumnKind::Number:
       return 8;
     case ColumnKind::Band:
-      return kBandWidth;
+      return TextPage::kBandWidth;
     case ColumnKind::Rate:
       return 12;
     default:

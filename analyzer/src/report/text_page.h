@@ -34,6 +34,8 @@ class TextPage {
   [[nodiscard]] std::string marked(Cause cause, std::string_view text) const;
   /// What stands for a cause in a bar.
   [[nodiscard]] std::string_view mark(Cause cause) const;
+  /// The width of a column of "±0.3 %", and of one that follows a space, where the report has such columns.
+  static constexpr int kBandWidth = 8;
   [[nodiscard]] int bandWidth() const;
   [[nodiscard]] std::string bandTitle() const;
   [[nodiscard]] std::string bandCell(std::int64_t bandNs, std::int64_t ns) const;

@@ -32,8 +32,11 @@ class Queue {
   Queue(const std::set<std::string_view>& symbols, std::uint64_t mostBytes) : room_(mostBytes) {
     for (const std::string_view symbol : symbols) {
       if (!isMangled(symbol)) continue;
-      if (symbol.size() <= kLongestName) symbols_.emplace_back(symbol);
-      if (symbol.size() > kLongestName) ++plain_.left;
+      if (symbol.size() > kLongestName) {
+        ++plain_.left;
+      } else {
+        symbols_.emplace_back(symbol);
+      }
     }
   }
   [[nodiscard]] bool empty() const { return next_ == symbols_.size(); }
@@ -55,8 +58,11 @@ class Queue {
       if (bytes.size() - at - sizeof length < size) break;
       if (size > room_) return false;
       at += sizeof length;
-      if (length == kTooLong) leave(1);
-      if (length != kTooLong) plain_.names.emplace(symbols_[next_++], bytes.substr(at, size));
+      if (length == kTooLong) {
+        leave(1);
+      } else {
+        plain_.names.emplace(symbols_[next_++], bytes.substr(at, size));
+      }
       at += size;
       room_ -= size;
     }

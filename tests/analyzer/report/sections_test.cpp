@@ -59,11 +59,11 @@ TEST(Sections, AreInTextJsonAndHtmlAlike) {
   const Analysis analysis = fullRun();
   const std::string json = renderJson(analysis);
   const std::string page = renderHtml(analysis);
-  for (const SectionInfo& info : reportSectionList()) {
-    const std::string text = renderText(analysis, {{std::string(info.name)}, 100, false});
-    EXPECT_FALSE(text.empty()) << info.name;
-    for (const std::string_view key : info.jsonKeys) {
-      EXPECT_THAT(json, HasSubstr("\n  \"" + std::string(key) + "\": ")) << info.name;
+  for (const Section* section : allSections()) {
+    const std::string text = renderText(analysis, {{std::string(section->name)}, 100, false});
+    EXPECT_FALSE(text.empty()) << section->name;
+    for (const std::string_view key : jsonKeysOf(*section)) {
+      EXPECT_THAT(json, HasSubstr("\n  \"" + std::string(key) + "\": ")) << section->name;
     }
   }
   for (const Section* section : allSections()) {

@@ -103,13 +103,6 @@ Table tableOf(std::string_view key, std::string_view about, const Column<Row> (&
 
 struct Analysis;
 
-/// A part of the report: `lacuna report --section NAME`.
-struct SectionInfo {
-  std::string_view name;
-  std::string_view about;
-  std::vector<std::string_view> jsonKeys;  ///< what it adds to the JSON report
-};
-std::vector<SectionInfo> reportSectionList();
 /// All tables of all sections. Of an empty analysis: their columns.
 std::vector<Table> reportTables(const Analysis& analysis);
 /// One of them; empty where no section has such a table.

@@ -249,12 +249,16 @@ Row ChromeRows::openWork(const RawEvent& event) {
   return row;
 }
 
-/// The size of a copy or a memset, and what its bandwidth follows from.
+/// The end that copies and memsets share: the size, what the bandwidth follows from, and what is left of the event.
+/// `category`: what such events have as a rule.
 template <class Row>
-void ChromeRows::readBytes(const RawEvent& event, Row& row) {
+void ChromeRows::closeTransfer(const RawEvent& event, std::string_view category, ArgTable table, Row& row) {
   readInteger(event, "bytes", row.bytes);
   args.source.bytes = row.bytes;
   args.source.durNs = durNs_;
+  if (event.cat != category) args.addField("cat", event.cat);
+  readOwnColumns(event, row);
+  row.args = args.keep(table, event);
 }
 
 void ChromeRows::addKernel(const RawEvent& event) {
@@ -291,20 +295,14 @@ void ChromeRows::addCopy(const RawEvent& event) {
     row.sourceKind = memoryKindOf(name.substr(0, arrow));
     row.targetKind = memoryKindOf(name.substr(arrow));
   }
-  readBytes(event, row);
-  if (event.cat != "\"gpu_memcpy\"") args.addField("cat", event.cat);
-  readOwnColumns(event, row);
-  row.args = args.keep(ArgTable::Memcpy, event);
+  closeTransfer(event, "\"gpu_memcpy\"", ArgTable::Memcpy, row);
   copies.push(row);
 }
 
 void ChromeRows::addMemset(const RawEvent& event) {
   auto row = openWork<prof::Memset>(event);
   row.memoryKind = memoryKindOf(strings.text(row.name));
-  readBytes(event, row);
-  if (event.cat != "\"gpu_memset\"") args.addField("cat", event.cat);
-  readOwnColumns(event, row);
-  row.args = args.keep(ArgTable::Memset, event);
+  closeTransfer(event, "\"gpu_memset\"", ArgTable::Memset, row);
   memsets.push(row);
 }
 

@@ -102,7 +102,7 @@ class ChromeRows {
   template <class Row>
   Row openWork(const RawEvent& event);
   template <class Row>
-  void readBytes(const RawEvent& event, Row& row);
+  void closeTransfer(const RawEvent& event, std::string_view category, ArgTable table, Row& row);
   prof::StringId asyncId(const RawEvent& event);
   void problem(const RawEvent& event, std::string_view what);
   template <class Row>

@@ -30,7 +30,7 @@ std::vector<Table> tables(const Analysis& analysis) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  page.title("Calls");
+  page.title(sections::calls.title);
   if (analysis.calls.empty()) page.line(" no driver or synchronising calls were recorded");
   const int nameWidth = (page.width() - 28 - page.bandWidth()) * 6 / 10;
   if (!analysis.calls.empty()) {

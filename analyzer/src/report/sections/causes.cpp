@@ -36,7 +36,7 @@ std::vector<Table> tables(const Analysis& analysis) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  page.title("What the idle time was spent on");
+  page.title(sections::causes.title);
   if (analysis.details.empty()) page.line(" no idle time");
   for (std::size_t i = 0; i < analysis.details.size() && static_cast<int>(i) < rows; ++i) {
     const CauseDetail& detail = analysis.details[i];

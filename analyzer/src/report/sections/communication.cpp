@@ -148,7 +148,7 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
     addCollectives(analysis.communication, page.width(), rows, lines);
     addRanks(analysis, lines);
   }
-  writeLines(page, "Communication", lines);
+  writeLines(page, sections::communication, lines);
 }
 
 void json(JsonWriter& json, const Analysis& analysis) {

@@ -19,7 +19,7 @@ namespace {
 void text(TextPage& page, const Analysis& analysis, int) {
   // One device is the ledger above.
   if (!page.isAskedFor() && analysis.devices.size() < 2) return;
-  page.title("Devices");
+  page.title(sections::devices.title);
   if (analysis.devices.empty()) page.line(" none did any work");
   for (const DeviceAccount& device : analysis.devices) {
     const std::int64_t span = std::max<std::int64_t>(1, device.window.endNs - device.window.startNs);
@@ -68,7 +68,7 @@ void json(JsonWriter& json, const Analysis& analysis) {
 
 void html(HtmlPage& page, const Analysis& analysis) {
   if (analysis.devices.size() < 2) return;
-  page.heading("Devices");
+  page.heading(sections::devices.title);
   for (const DeviceAccount& device : analysis.devices) {
     page.markup(fmt::format("<div class=\"dim\">{}{}{}{}</div>", device.label, device.name.empty() ? "" : " ",
                             xmlText(device.name), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));

@@ -104,7 +104,7 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   Lines lines = notes(analysis);
   for (std::string& line : lines) line = shortened(line, 2 * page.width());
   if (!analysis.efficiency.rows.empty()) addRoofline(analysis.efficiency, page.width(), rows, lines);
-  writeLines(page, "Efficiency", lines);
+  writeLines(page, sections::efficiency, lines);
 }
 
 void json(JsonWriter& json, const Analysis& analysis) {

@@ -32,7 +32,7 @@ void writeFinding(TextPage& page, const Analysis& analysis, std::size_t number, 
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  page.title("Findings");
+  page.title(sections::findings.title);
   if (analysis.findings.empty()) page.wrapped(noFindings(analysis), 1, 3);
   for (std::size_t i = 0; i < analysis.findings.size() && static_cast<int>(i) < rows; ++i)
     writeFinding(page, analysis, i + 1, analysis.findings[i]);
@@ -104,7 +104,7 @@ void json(JsonWriter& json, const Analysis& analysis) {
 }
 
 void html(HtmlPage& page, const Analysis& analysis) {
-  page.heading("Findings");
+  page.heading(sections::findings.title);
   if (analysis.findings.empty()) {
     std::string none = noFindings(analysis);
     none.front() = 'N';

@@ -50,7 +50,7 @@ std::vector<Table> tables(const Analysis& analysis) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  page.title("Kernels");
+  page.title(sections::kernels.title);
   if (analysis.kernels.empty()) page.line(" none were recorded");
   std::int64_t total = 1;
   for (const KernelRow& row : analysis.kernels) prof::addTo(total, row.totalNs);

@@ -99,7 +99,7 @@ std::vector<Table> tables(const Analysis& analysis) {
 void text(TextPage& page, const Analysis& analysis, int rows) {
   Lines lines = notes(analysis);
   if (analysis.launches.launches > 0) addQueueLengths(analysis, page.width(), rows, lines);
-  writeLines(page, "Launches", lines);
+  writeLines(page, sections::launches, lines);
 }
 
 void writeLaunches(JsonWriter& json, const LaunchStats& launches) {

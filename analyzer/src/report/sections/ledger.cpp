@@ -19,10 +19,7 @@ namespace lacuna::analyzer::sections {
 namespace of_ledger {
 namespace {
 
-constexpr std::string_view kTitle = "Where the device's time goes";
 constexpr int kHostNameWidth = 60;
-/// Of a column of "±0.3 %".
-constexpr int kBandColumn = 8;
 
 struct BoundPart {
   BoundBy bound;
@@ -129,10 +126,10 @@ std::vector<Table> tables(const Analysis& analysis) {
 
 void text(TextPage& page, const Analysis& analysis, int) {
   if (analysis.devices.empty()) {
-    writeLines(page, kTitle, {}, "no device did any work");
+    writeLines(page, sections::ledger, {});
     return;
   }
-  page.title(kTitle);
+  page.title(sections::ledger.title);
   page.bar(analysis.ledger);
   const std::int64_t total = std::max<std::int64_t>(1, analysis.ledger.totalNs());
   std::vector<Cause> order;
@@ -162,10 +159,10 @@ void text(TextPage& page, const Analysis& analysis, int) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Cause cause = order[i];
     const std::int64_t ns = analysis.ledger[cause];
-    row += fmt::format(" {} {} {:>7} {:>11}{} {:<{}}  ", page.marked(cause, page.mark(cause)),
-                       padded(causeLabel(cause), 26),
-                       prof::shareText(static_cast<double>(ns) / static_cast<double>(total)),
-                       prof::timeText(step[cause]), perStep, humanBand(bands[cause], step[cause]), kBandColumn);
+    row += fmt::format(
+        " {} {} {:>7} {:>11}{} {:<{}}  ", page.marked(cause, page.mark(cause)), padded(causeLabel(cause), 26),
+        prof::shareText(static_cast<double>(ns) / static_cast<double>(total)), prof::timeText(step[cause]), perStep,
+        humanBand(bands[cause], step[cause]), TextPage::kBandWidth);
     if ((i + 1) % static_cast<std::size_t>(perRow) == 0 || i + 1 == order.size()) {
       page.line(row.substr(0, row.find_last_not_of(' ') + 1));
       row.clear();
@@ -215,7 +212,7 @@ void json(JsonWriter& json, const Analysis& analysis) {
 
 void html(HtmlPage& page, const Analysis& analysis) {
   if (analysis.devices.empty()) return;
-  page.heading(kTitle);
+  page.heading(sections::ledger.title);
   page.bar(analysis.ledger, analysis.bands.run);
   const auto total = static_cast<double>(std::max<std::int64_t>(1, analysis.ledger.totalNs()));
   const Ledger step = analysis.meanStepLedger();
@@ -247,9 +244,10 @@ constexpr std::string_view kJsonKeys[]{"ledger", "ledger_window", "unknown", "bo
 
 constinit const Section ledger{
     .name = "ledger",
-    .title = of_ledger::kTitle,
+    .title = "Where the device's time goes",
     .about = "every nanosecond of the devices: computing, or waiting for what",
     .tables = of_ledger::tables,
+    .remedy = "no device did any work",
     .overviewRows = 1,
     .text = of_ledger::text,
     .json = of_ledger::json,

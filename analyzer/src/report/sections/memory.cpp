@@ -209,7 +209,7 @@ Lines memoryLines(const Analysis& analysis, int width, int rows) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  writeLines(page, "Memory", memoryLines(analysis, page.width(), rows), kRemedy);
+  writeLines(page, sections::memory, memoryLines(analysis, page.width(), rows));
 }
 
 void writeMemory(JsonWriter& json, const Store& store, const MemoryStats& memory) {
@@ -324,6 +324,7 @@ constinit const Section memory{
     .title = "Memory",
     .about = "peaks, what is alive at them, and how to bring them down",
     .tables = of_memory::tables,
+    .remedy = of_memory::kRemedy,
     .overviewRows = 3,
     .text = of_memory::text,
     .json = of_memory::json,

@@ -38,14 +38,18 @@ const Column<OperatorRow> kColumns[]{
      kValueOf<&OperatorRow::selfMemBytes>},
 };
 
+Table namesTable(const Analysis& analysis) {
+  return tableOf("operator_names", "the same by name alone", kColumns, analysis.operators);
+}
+
 std::vector<Table> tables(const Analysis& analysis) {
   return {tableOf("operators", "by name and input shapes; greatest device time first, then host time of their own",
                   kColumns, analysis.operatorShapes),
-          tableOf("operator_names", "the same by name alone", kColumns, analysis.operators)};
+          namesTable(analysis)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  page.title("Operators");
+  page.title(sections::operators.title);
   if (analysis.operators.empty()) page.line(" none were recorded");
   // Asked for in full, the table is by input shapes and with memory.
   const bool full = rows == INT_MAX;
@@ -84,8 +88,8 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
 /// A page has room for names alone.
 void html(HtmlPage& page, const Analysis& analysis) {
   if (analysis.operators.empty()) return;
-  page.heading("Operators");
-  page.table(tables(analysis).back());
+  page.heading(sections::operators.title);
+  page.table(namesTable(analysis));
 }
 
 }  // namespace

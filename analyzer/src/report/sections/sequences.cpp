@@ -64,7 +64,7 @@ Lines sequenceLines(const Analysis& analysis, int width, int rows) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  writeLines(page, "Repeated sequences", sequenceLines(analysis, page.width(), rows));
+  writeLines(page, sections::sequences, sequenceLines(analysis, page.width(), rows));
 }
 
 void writeSequenceRows(JsonWriter& json, const Analysis& analysis, const std::vector<SequenceRow>& rows) {

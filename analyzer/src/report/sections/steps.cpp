@@ -36,7 +36,7 @@ void writePath(TextPage& page, const Analysis& analysis) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  page.title("Steps");
+  page.title(sections::steps.title);
   const auto& all = analysis.steps.all;
   if (all.empty()) {
     page.wrapped("none were found: mark them with an NVTX range named \"step\" to see figures per step", 1, 1);
