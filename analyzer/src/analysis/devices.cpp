@@ -150,16 +150,20 @@ std::string deviceLabel(prof::DeviceKind kind, std::uint32_t index) {
   return fmt::format("{}:{}", deviceKindName(kind), index);
 }
 
-std::string deviceLabel(const Store& store, prof::DeviceId id) {
-  for (std::uint64_t i = 0; id && i < store.rows<prof::Device>(); ++i) {
-    const auto row = store.row<prof::Device>(i);
-    if (row.id == id) return deviceLabel(row.kind, row.index);
+DeviceLabels::DeviceLabels(const Store* store) {
+  for (std::uint64_t i = 0; store != nullptr && i < store->rows<prof::Device>(); ++i) {
+    const auto row = store->row<prof::Device>(i);
+    if (row.id) labels_.try_emplace(row.id, deviceLabel(row.kind, row.index));
   }
-  return {};
 }
 
-std::string whoseMemory(const Analysis& analysis, prof::DeviceId id) {
-  const std::string label = deviceLabel(*analysis.store, id);
+std::string DeviceLabels::of(prof::DeviceId id) const {
+  const auto found = labels_.find(id);
+  return found == labels_.end() ? std::string() : found->second;
+}
+
+std::string whoseMemory(const Analysis& analysis, const DeviceLabels& labels, prof::DeviceId id) {
+  const std::string label = labels.of(id);
   if (label.empty()) return "the host";
   const auto device = std::ranges::find(analysis.devices, id, &DeviceAccount::id);
   if (analysis.devices.size() < 2 || device == analysis.devices.end() || device->rank < 0) return label;

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <unordered_map>
+
 #include "lacuna/analyzer/analysis.h"
 
 namespace lacuna::analyzer {
@@ -19,10 +22,19 @@ QueuePlace placeOf(const Analysis& analysis, prof::QueueId queue);
 
 /// "cuda:3", "cpu:0"
 std::string deviceLabel(prof::DeviceKind kind, std::uint32_t index);
-/// The same of a device of the trace; empty where it has none of that id.
-std::string deviceLabel(const Store& store, prof::DeviceId id);
-/// The same, in words for people: memory of no device is the host's, and of several ranks' devices each is told whose.
-std::string whoseMemory(const Analysis& analysis, prof::DeviceId id);
+/// The same of the trace's devices.
+class DeviceLabels {
+ public:
+  /// Of an analysis without a trace, none.
+  explicit DeviceLabels(const Store* store);
+  /// Empty where the trace has no device of that id.
+  [[nodiscard]] std::string of(prof::DeviceId id) const;
+
+ private:
+  std::unordered_map<prof::DeviceId, std::string> labels_;
+};
+/// The same, in words for people: memory of no device is the host's, and a device of several ranks' has its rank.
+std::string whoseMemory(const Analysis& analysis, const DeviceLabels& labels, prof::DeviceId id);
 std::string_view deviceKindName(prof::DeviceKind kind);
 
 }  // namespace lacuna::analyzer

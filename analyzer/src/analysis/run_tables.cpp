@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <ranges>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -40,6 +42,17 @@ Selection onlyMemoryOf(prof::DeviceId device) {
   return one;
 }
 
+/// The kMostMemories with the highest peaks first, then the others; each part in the order of devices.
+void orderByUse(std::vector<DeviceMemory>& devices) {
+  if (devices.size() <= kMostMemories) return;
+  const auto rest = devices.begin() + static_cast<std::ptrdiff_t>(kMostMemories);
+  std::ranges::nth_element(devices, rest, [](const DeviceMemory& a, const DeviceMemory& b) {
+    return std::tie(b.peakBytes, a.device) < std::tie(a.peakBytes, b.device);
+  });
+  std::ranges::sort(devices.begin(), rest, {}, &DeviceMemory::device);
+  std::ranges::sort(rest, devices.end(), {}, &DeviceMemory::device);
+}
+
 prof::Status fillMemory(Analysis& analysis) {
   const Store& store = *analysis.store;
   const Selection& only = analysis.scope.only;
@@ -49,9 +62,10 @@ prof::Status fillMemory(Analysis& analysis) {
   auto devices = deviceMemory(store, analysis.window);
   if (!devices) return devices.error();
   std::erase_if(*devices, [&](const DeviceMemory& memory) { return !only.holds(memory.device); });
+  orderByUse(*devices);
   analysis.memoryByDevice = std::move(*devices);
-  for (const DeviceMemory& device : analysis.memoryByDevice) {
-    if (analysis.memoryByDevice.size() == 1) break;
+  if (analysis.memoryByDevice.size() == 1) return {};
+  for (const DeviceMemory& device : analysis.memoryByDevice | std::views::take(kMostMemories)) {
     auto stats = memoryStats(store, analysis.window, analysis.steps, onlyMemoryOf(device.device));
     if (!stats) return stats.error();
     analysis.memoryStatsByDevice.push_back(std::move(*stats));

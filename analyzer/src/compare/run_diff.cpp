@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "analyses/time/chunks.h"
 #include "analyses/work/launch_index.h"
+#include "compare/path_times.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -24,13 +24,6 @@ using prof::TimeNs;
 constexpr int kResamples = 1000;
 /// A change of less than this share of the step is nobody's concern.
 constexpr double kFloor = 0.002;
-
-/// What each place in the tree of operators took, step by step.
-struct PathTimes {
-  std::vector<std::int64_t> byStep;
-  std::int64_t deviceNs = 0;
-};
-using Tree = std::map<std::string, PathTimes>;
 
 /// A name without what is not the same in the next run, or after an edit elsewhere in a file: addresses ("<built-in
 /// method at 0x7f…>") and the lines of Python's functions ("train.py(22): step").
@@ -50,10 +43,13 @@ std::string nameAlike(std::string_view name) {
 /// Ranges of a thread as they nest, each with the path of names above it.
 class TreeBuilder {
  public:
-  TreeBuilder(const Analysis& analysis, std::vector<Step> steps)
-      : store_(*analysis.store), only_(analysis.scope.only), steps_(std::move(steps)), feeder_(analysis.steps.thread) {
-    paths_.push_back("");
-  }
+  /// `tree` is shared by both runs.
+  TreeBuilder(const Analysis& analysis, std::vector<Step> steps, PathTree& tree)
+      : store_(*analysis.store),
+        only_(analysis.scope.only),
+        steps_(std::move(steps)),
+        feeder_(analysis.steps.thread),
+        tree_(tree) {}
 
   /// Markers bear the number of their step in their name, and their category may be all that tells them, as it is of
   /// the frames of a Python program.
@@ -84,52 +80,30 @@ class TreeBuilder {
       if (launch == nullptr || launch->startNs == span.startNs) continue;
       const std::size_t step = indexAt(launch->startNs);
       if (step == kNone) continue;
-      Times& times = timesOf(pathAt(*launch));
-      prof::addTo(times.byStep[step], span.endNs - span.startNs);
-      prof::addTo(times.deviceNs, span.endNs - span.startNs);
+      times_.addDevice({pathAt(*launch), static_cast<std::uint32_t>(step), span.endNs - span.startNs});
     }
   }
 
-  Tree take() {
-    Tree tree;
-    for (auto& [path, times] : times_) {
-      PathTimes& sum = tree[paths_[path].empty() ? "(outside of operators)" : paths_[path]];
-      sum.byStep.resize(steps_.size());
-      for (std::size_t i = 0; i < steps_.size(); ++i) sum.byStep[i] += times.byStep[i];
-      prof::addTo(sum.deviceNs, times.deviceNs);
-    }
-    return tree;
-  }
+  /// What each path took, step by step.
+  PathTimeSums takeTimes() { return std::move(times_); }
 
  private:
+  using Path = PathTree::Path;
   static constexpr std::size_t kNone = SIZE_MAX;
-  struct Times {
-    std::vector<std::int64_t> byStep;
-    std::int64_t deviceNs = 0;
-  };
   struct Nested {
     TimeNs startNs, endNs;
-    std::size_t path, up;
+    Path path;
+    std::size_t up;
   };
 
   [[nodiscard]] std::size_t indexAt(TimeNs at) const {
     const Step* step = stepAt(steps_, at);
     return step == nullptr ? kNone : static_cast<std::size_t>(step - steps_.data());
   }
-  Times& timesOf(std::size_t path) {
-    Times& times = times_[path];
-    times.byStep.resize(steps_.size());
-    return times;
-  }
-  std::size_t child(std::size_t parent, StringId name) {
-    const auto [found, isNew] = children_.try_emplace({parent, name}, paths_.size());
-    if (isNew) {
-      std::string path = paths_[parent];
-      path += path.empty() ? "" : " > ";
-      path += nameAlike(store_.text(name));
-      paths_.push_back(std::move(path));
-    }
-    return found->second;
+  Path below(Path parent, StringId name) {
+    const auto [alike, isNew] = namesAlike_.try_emplace(name);
+    if (isNew) alike->second = tree_.nameOf(nameAlike(store_.text(name)));
+    return tree_.below(parent, alike->second);
   }
 
   /// Only of threads that feed the device: what workers and queues do meanwhile is no part of a step's progress.
@@ -152,7 +126,7 @@ class TreeBuilder {
       for (const HostSpan* span : spans) {
         while (!stack.empty() && list[stack.back()].endNs <= span->startNs) stack.pop_back();
         const std::size_t up = stack.empty() ? kNone : stack.back();
-        const std::size_t path = child(up == kNone ? 0 : list[up].path, span->name);
+        const Path path = below(up == kNone ? PathTree::kRoot : list[up].path, span->name);
         stack.push_back(list.size());
         list.push_back({span->startNs, span->endNs, path, up});
         addHost(list.back(), up == kNone ? nullptr : &list[up], window);
@@ -167,23 +141,23 @@ class TreeBuilder {
     share(span.path, 1, span.startNs, span.endNs);
     if (parent != nullptr) share(parent->path, -1, span.startNs, std::min(span.endNs, parent->endNs));
   }
-  void share(std::size_t path, int sign, TimeNs startNs, TimeNs endNs) {
+  void share(Path path, int sign, TimeNs startNs, TimeNs endNs) {
     auto step = std::partition_point(steps_.begin(), steps_.end(), [&](const Step& s) { return s.endNs <= startNs; });
     for (; step != steps_.end() && step->startNs < endNs; ++step) {
       const TimeNs ns = std::min(endNs, step->endNs) - std::max(startNs, step->startNs);
-      prof::addTo(timesOf(path).byStep[static_cast<std::size_t>(step - steps_.begin())], sign * ns);
+      times_.add({path, static_cast<std::uint32_t>(step - steps_.begin()), sign * ns});
     }
   }
   /// The innermost range around a launch.
-  [[nodiscard]] std::size_t pathAt(const HostSpan& launch) const {
+  [[nodiscard]] Path pathAt(const HostSpan& launch) const {
     const auto found = nested_.find(launch.thread);
-    if (found == nested_.end()) return 0;
+    if (found == nested_.end()) return PathTree::kRoot;
     const auto& list = found->second;
     const auto after = std::upper_bound(list.begin(), list.end(), launch.startNs,
                                         [](TimeNs at, const Nested& n) { return at < n.startNs; });
     auto at = after == list.begin() ? kNone : static_cast<std::size_t>(after - list.begin()) - 1;
     while (at != kNone && list[at].endNs < launch.startNs) at = list[at].up;
-    return at == kNone ? 0 : list[at].path;
+    return at == kNone ? PathTree::kRoot : list[at].path;
   }
 
   const Store& store_;
@@ -192,9 +166,9 @@ class TreeBuilder {
   std::vector<Step> steps_;
   TimeNs firstWindowNs_ = INT64_MAX;
   prof::ThreadId feeder_;  ///< that sets the steps' markers
-  std::vector<std::string> paths_;
-  std::map<std::pair<std::size_t, StringId>, std::size_t> children_;
-  std::map<std::size_t, Times> times_;
+  PathTree& tree_;
+  std::unordered_map<StringId, PathTree::Name> namesAlike_;
+  PathTimeSums times_;
   std::unordered_map<prof::ThreadId, std::vector<Nested>> nested_;
 };
 
@@ -217,8 +191,9 @@ prof::Status build(const Analysis& analysis, TreeBuilder& builder) {
 }
 
 /// Stacks of one run alone would leave nothing in the place that it has in the other.
-prof::Result<std::pair<Tree, Tree>> treesOf(const Analysis& before, const Analysis& after, bool& framesLeftOut) {
-  TreeBuilder a(before, stepsOf(before)), b(after, stepsOf(after));
+prof::Result<std::pair<PathTimeSums, PathTimeSums>> timesOf(const Analysis& before, const Analysis& after,
+                                                            PathTree& tree, bool& framesLeftOut) {
+  TreeBuilder a(before, stepsOf(before), tree), b(after, stepsOf(after), tree);
   for (TreeBuilder* builder : {&a, &b}) {
     if (auto status = builder->sortNames(); !status) return status.error();
   }
@@ -226,7 +201,7 @@ prof::Result<std::pair<Tree, Tree>> treesOf(const Analysis& before, const Analys
   if (framesLeftOut) (a.hasFrames() ? a : b).leaveFramesOut();
   if (auto status = build(before, a); !status) return status.error();
   if (auto status = build(after, b); !status) return status.error();
-  return std::pair(a.take(), b.take());
+  return std::pair(a.takeTimes(), b.takeTimes());
 }
 
 std::vector<std::int64_t> durationsOf(const Analysis& analysis) {
@@ -309,9 +284,10 @@ Difference compareSteps(std::string path, std::span<const std::int64_t> before, 
 
 prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
   RunDiff diff;
-  const auto trees = treesOf(before, after, diff.framesLeftOut);
-  if (!trees) return trees.error();
-  const auto& [a, b] = *trees;
+  PathTree tree;
+  auto sums = timesOf(before, after, tree, diff.framesLeftOut);
+  if (!sums) return sums.error();
+  const std::vector<PathTimes> a = sums->first.take(), b = sums->second.take();
   const auto stepsA = durationsOf(before);
   const auto stepsB = durationsOf(after);
   const auto floor = static_cast<std::int64_t>(kFloor * static_cast<double>(medianOf(stepsA)));
@@ -320,23 +296,24 @@ prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
   diff.step = compareSteps(diff.stepsBefore || diff.stepsAfter ? "step" : "run", stepsA, stepsB, floor);
   diff.pathsBefore = a.size();
   diff.pathsAfter = b.size();
-  const auto add = [&](const std::string& path, const PathTimes* x, const PathTimes* y) {
-    const std::vector<std::int64_t> none;
-    const auto& from = x == nullptr ? none : x->byStep;
-    const auto& to = y == nullptr ? none : y->byStep;
+  // Either may be null.
+  const auto add = [&](const PathTimes* x, const PathTimes* y) {
+    const auto from = x == nullptr ? std::vector<std::int64_t>() : x->byStep(stepsA.size());
+    const auto to = y == nullptr ? std::vector<std::int64_t>() : y->byStep(stepsB.size());
     if (std::abs(medianOf(to) - medianOf(from)) <= floor) return;
-    Difference difference = compareSteps(path, from, to, floor);
+    const std::string path = tree.text((x == nullptr ? y : x)->path);
+    Difference difference = compareSteps(path.empty() ? "(outside of operators)" : path, from, to, floor);
     if (x != nullptr) difference.deviceBeforeNs = mean(x->deviceNs, stepsA.size());
     if (y != nullptr) difference.deviceAfterNs = mean(y->deviceNs, stepsB.size());
     diff.tree.push_back(std::move(difference));
   };
-  for (const auto& [path, times] : a) {
-    const auto other = b.find(path);
-    diff.pathsCommon += other == b.end() ? 0 : 1;
-    add(path, &times, other == b.end() ? nullptr : &other->second);
-  }
-  for (const auto& [path, times] : b) {
-    if (!a.contains(path)) add(path, nullptr, &times);
+  for (auto x = a.begin(), y = b.begin(); x != a.end() || y != b.end();) {
+    const bool isOfA = x != a.end() && (y == b.end() || x->path <= y->path);
+    const bool isOfB = y != b.end() && (x == a.end() || y->path <= x->path);
+    diff.pathsCommon += isOfA && isOfB ? 1 : 0;
+    add(isOfA ? &*x : nullptr, isOfB ? &*y : nullptr);
+    if (isOfA) ++x;
+    if (isOfB) ++y;
   }
   std::sort(diff.tree.begin(), diff.tree.end(), [](const Difference& x, const Difference& y) {
     return std::abs(x.changeNs) != std::abs(y.changeNs) ? std::abs(x.changeNs) > std::abs(y.changeNs) : x.path < y.path;

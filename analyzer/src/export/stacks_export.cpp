@@ -13,7 +13,9 @@
 #include "export/unique_names.h"
 #include "formats/json_text.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/amounts.h"
 #include "links/recording_spans.h"
+#include "tracks/path_tree.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -153,39 +155,45 @@ std::map<prof::ThreadId, ThreadLabel> threadLabels(const Store& store, const std
 
 prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOptions& options) {
   const auto names = store.column<&prof::Range::name>();
-  struct Stack {
-    std::vector<std::string> frames;
+  struct Stacks {
+    PathTree tree;
+    std::vector<TimeNs> ownNs;  ///< by path
+    std::vector<PathTree::Path> open;
     TimeNs sinceNs = 0;
   };
-  std::unordered_map<prof::ThreadId, Stack> stacks;
-  std::map<std::pair<prof::ThreadId, std::string>, TimeNs> selfNs;
+  std::unordered_map<prof::ThreadId, Stacks> threads;
   std::set<prof::ThreadId> shown;
+  std::uint64_t tooDeep = 0;
   const auto visit = [&](prof::ThreadId thread, std::uint64_t row, TimeNs timeNs, bool isBegin) {
-    Stack& stack = stacks[thread];
-    if (!stack.frames.empty() && timeNs > stack.sinceNs) {
-      std::string frames;
-      for (const std::string& frame : stack.frames) frames += ';' + frame;
-      selfNs[{thread, frames}] += timeNs - stack.sinceNs;
+    auto& [tree, ownNs, open, sinceNs] = threads[thread];
+    if (!open.empty() && timeNs > sinceNs) {
+      ownNs.resize(tree.size());
+      ownNs[open.back()] += timeNs - sinceNs;
       shown.insert(thread);
     }
-    stack.sinceNs = timeNs;
-    if (isBegin) {
-      stack.frames.push_back(frameName(store, names[row]));
-    } else {
-      stack.frames.pop_back();
-    }
+    sinceNs = timeNs;
+    if (!isBegin) return open.pop_back();
+    const PathTree::Path around = open.empty() ? PathTree::kRoot : open.back();
+    open.push_back(tree.below(around, tree.nameOf(frameName(store, names[row]))));
+    if (open.back() == around) ++tooDeep;
   };
   const std::uint64_t left = walkStacks(store, visit);
-  auto labels = threadLabels(store, shown);
-  std::vector<std::string> lines;
-  for (const auto& [stack, ns] : selfNs) {
-    const ThreadLabel& label = labels[stack.first];
-    const std::string_view between = label.process.empty() ? "" : ";";
-    lines.push_back(fmt::format("{}{}{}{} {}\n", label.process, between, label.thread, stack.second, ns));
+  std::map<std::string, prof::ThreadId> byLabel;
+  for (const auto& [thread, label] : threadLabels(store, shown)) {
+    byLabel[label.process.empty() ? label.thread : label.process + ';' + label.thread] = thread;
   }
-  std::ranges::sort(lines);
-  for (const std::string& line : lines) sink.write(line);
+  for (const auto& [label, thread] : byLabel) {
+    Stacks& stacks = threads[thread];
+    stacks.ownNs.resize(stacks.tree.size());
+    stacks.tree.walk(';', [&](PathTree::Path path, std::string_view frames) {
+      if (stacks.ownNs[path] > 0) sink.write(fmt::format("{}{} {}\n", label, frames, stacks.ownNs[path]));
+    });
+  }
   tellOfTheRest(store, "folded stacks", left, options);
+  if (tooDeep > 0 && options.warn) {
+    options.warn(fmt::format("folded stacks have at most {} frames: {} deeper ranges count to the last of these",
+                             prof::countText(PathTree::kMostNames), prof::countText(tooDeep)));
+  }
   return {};
 }
 

@@ -50,8 +50,8 @@ std::string_view columnKindName(ColumnKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::size_t Table::columnOf(std::string_view wanted) const {
-  const auto found = std::ranges::find(columns, wanted, &ColumnInfo::key);
+std::size_t Table::columnOf(std::string_view key) const {
+  const auto found = std::ranges::find(columns, key, &ColumnInfo::key);
   return static_cast<std::size_t>(found - columns.begin());
 }
 

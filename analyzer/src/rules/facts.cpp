@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 
 #include "lacuna/prof/bounds.h"
 #include "rules/registry.h"
@@ -141,15 +142,17 @@ Change withoutCall(std::string_view name) {
 }
 
 FullestDevice fullestDevice(const Analysis& analysis) {
+  std::map<prof::DeviceId, const DeviceAccount*> accounts;
+  for (const DeviceAccount& device : analysis.devices) accounts.emplace(device.id, &device);
+  // A trace of one device need not say whose its only memory is.
+  const bool isOnly = analysis.devices.size() == 1 && analysis.memoryByDevice.size() == 1;
   FullestDevice fullest;
-  for (const DeviceAccount& device : analysis.devices) {
-    for (const DeviceMemory& memory : analysis.memoryByDevice) {
-      // A trace of one device need not say whose its only memory is.
-      const bool only = analysis.devices.size() == 1 && analysis.memoryByDevice.size() == 1;
-      if ((memory.device != device.id && !only) || device.memoryBytes == 0) continue;
-      const double share = static_cast<double>(memory.peakBytes) / static_cast<double>(device.memoryBytes);
-      if (share > fullest.share) fullest = {&device, share, memory.peakBytes, memory.peakAtNs, memory.device};
-    }
+  for (const DeviceMemory& memory : analysis.memoryByDevice) {
+    const auto found = accounts.find(memory.device);
+    const DeviceAccount* device = isOnly ? &analysis.devices[0] : found == accounts.end() ? nullptr : found->second;
+    if (device == nullptr || device->memoryBytes == 0) continue;
+    const double share = static_cast<double>(memory.peakBytes) / static_cast<double>(device->memoryBytes);
+    if (share > fullest.share) fullest = {device, share, memory.peakBytes, memory.peakAtNs, memory.device};
   }
   return fullest;
 }

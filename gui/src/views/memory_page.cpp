@@ -13,6 +13,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "lacuna/prof/amounts.h"
@@ -218,7 +219,7 @@ void MemoryPage::fillDevices() {
   const bool several = analysis_ && !analysis_->memoryStatsByDevice.empty();
   devices_->setVisible(several);
   if (!several) return;
-  const auto& all = analysis_->memoryByDevice;
+  const std::span all(analysis_->memoryByDevice.data(), analysis_->memoryStatsByDevice.size());
   for (const analyzer::DeviceMemory& memory : all) devices_->addItem(nameOf(memory.device));
   const auto wanted = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.device == wantedDevice_; });
   const auto largest =

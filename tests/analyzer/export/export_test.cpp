@@ -347,6 +347,32 @@ TEST(Export, FoldedStacksHoldSelfTimes) {
             "main:x;step 50\nmain:x;step;back,\"ward\" 20\nmain:x;step;forward 20\nmain:x;step;forward;conv 10\n");
 }
 
+TEST(Export, FoldedStacksOfFarTooManyFramesEndEarly) {
+  StoreBuilder builder;
+  constexpr std::uint32_t kDepth = 20000;
+  for (std::uint32_t i = 0; i < kDepth; ++i) {
+    builder.append(prof::Range{.startNs = i,
+                               .durNs = 2 * (kDepth - i),
+                               .thread = prof::ThreadId(1),
+                               .name = builder.intern("function " + std::to_string(i))});
+  }
+  const auto store = builder.build();
+  const test::TempFile file(".folded");
+  std::vector<std::string> said;
+  ExportOptions options;
+  options.warn = [&](const std::string& text) { said.push_back(text); };
+  ASSERT_TRUE(exportTrace(*store, file.path(), Format::Folded, options).ok());
+  EXPECT_THAT(said,
+              testing::ElementsAre("folded stacks have at most 1,024 frames: 18,976 deeper ranges count to the last "
+                                   "of these"));
+  std::istringstream lines(contentOf(file.path()));
+  std::size_t count = 0;
+  std::int64_t sumNs = 0;
+  for (std::string line; std::getline(lines, line); ++count) sumNs += std::stoll(line.substr(line.rfind(' ')));
+  EXPECT_EQ(count, 1024U);
+  EXPECT_EQ(sumNs, 2 * kDepth);
+}
+
 TEST(Export, StacksHoldNothingOfWhatKinetoSaysOfItself) {
   StoreBuilder builder;
   builder.append(prof::Thread{prof::ThreadId(1), {}, 11, 0, 100, builder.intern("main")});

@@ -274,6 +274,38 @@ TEST(Report, MemoryAndDevicesOfSeveralRanksSayWhose) {
               testing::Not(HasSubstr("of rank")));
 }
 
+TEST(Report, OfManyDevicesThoseWithTheHighestPeaksAreShown) {
+  StoreBuilder builder;
+  constexpr std::uint32_t kDevices = 3000;
+  for (std::uint32_t i = 1; i <= kDevices; ++i) {
+    builder.append(prof::Device{.id = prof::DeviceId(i), .index = i - 1});
+    builder.append(prof::Allocation{.timeNs = i, .device = prof::DeviceId(i), .address = 512, .bytes = i});
+  }
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis) << analysis.error().message;
+  ASSERT_EQ(analysis->memoryByDevice.size(), kDevices);
+  ASSERT_EQ(analysis->memoryStatsByDevice.size(), kMostMemories);
+  for (std::size_t i = 0; i < kDevices; ++i) {
+    const std::size_t before = i < kMostMemories ? kDevices - kMostMemories : 0;
+    const std::size_t at = i < kMostMemories ? i : i - kMostMemories;
+    EXPECT_EQ(analysis->memoryByDevice[i].device.value, before + at + 1);
+    if (i < kMostMemories) {
+      EXPECT_EQ(analysis->memoryStatsByDevice[i].peakBytes, analysis->memoryByDevice[i].peakBytes);
+    }
+  }
+  for (const std::string& page : {renderText(*analysis, {{"memory"}, 120, false}), renderHtml(*analysis)})
+    EXPECT_THAT(page, HasSubstr("2,936 further devices had lower peaks"));
+  const std::string json = renderJson(*analysis);
+  const auto count = [&](std::string_view key) {
+    std::size_t found = 0;
+    for (std::size_t at = json.find(key); at != std::string::npos; at = json.find(key, at + 1)) ++found;
+    return found;
+  };
+  // One more is of all devices together.
+  EXPECT_EQ(count("\"reserved_peak_bytes\""), kDevices + 1);
+  EXPECT_EQ(count("\"leak_bytes_per_step\""), kMostMemories + 1);
+}
+
 TEST(Report, RowsWithABandKeepTheirColumnsInANarrowTerminal) {
   Analysis analysis = analysed(kSlow);
   analysis.bands.run.add(Cause::LoaderWait, 1'000'000);

@@ -116,8 +116,8 @@ struct Analysis {
   LoaderVerdict loaderVerdict;
   Bottleneck bottleneck;
   MemoryStats memory;
-  std::vector<DeviceMemory> memoryByDevice;
-  /// As memory, but of one device each, in the order of memoryByDevice; only where that has several.
+  std::vector<DeviceMemory> memoryByDevice;  ///< the kMostMemories with the highest peaks before the others
+  /// As memory, but of one device each: of the first kMostMemories of memoryByDevice, where that has several.
   std::vector<MemoryStats> memoryStatsByDevice;
   std::vector<PeakEdit> peakEdits;
   CommunicationStats communication;

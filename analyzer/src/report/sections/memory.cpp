@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <climits>
-#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,16 +59,14 @@ const Column<Live> kLive[]{
      [](const Live& live) -> TableCell { return live.life->stepsAhead; }},
 };
 
-/// Without a store, tensors have no device's name.
-Table liveTable(const MemoryStats& memory, const Store* store) {
-  std::map<prof::DeviceId, std::string> labels;
+/// Without labels, tensors have no device's name.
+Table liveTable(const MemoryStats& memory, const DeviceLabels* labels) {
   std::vector<Live> rows;
   for (std::size_t i = 0; i < std::min(kLiveListed, memory.live.size()); ++i) {
     const TensorLife& life = memory.lives[i];
-    const auto [label, isNew] = labels.try_emplace(life.device);
-    if (isNew && store != nullptr) label->second = deviceLabel(*store, life.device);
-    rows.push_back(
-        {&memory.live[i], &life, liveName(memory.live[i]), label->second, ageText(memory, i), stayText(memory, i)});
+    rows.push_back({&memory.live[i], &life, liveName(memory.live[i]),
+                    labels == nullptr ? std::string() : labels->of(life.device), ageText(memory, i),
+                    stayText(memory, i)});
   }
   return tableOf("live", "tensors that are alive at the peak, largest first; at most 200", kLive, rows);
 }
@@ -98,16 +96,17 @@ const Column<Edit> kEdits[]{
      [](const Edit& row) -> TableCell { return row.edit->why; }},
 };
 
-Table editTable(const Analysis& analysis) {
+Table editTable(const Analysis& analysis, const DeviceLabels& labels) {
   const bool isOne = analysis.memoryStatsByDevice.empty() && !analysis.memoryByDevice.empty();
   std::vector<Edit> rows;
   for (const PeakEdit& edit : analysis.peakEdits)
-    rows.push_back({&edit, deviceLabel(*analysis.store, isOne ? analysis.memoryByDevice[0].device : edit.device)});
+    rows.push_back({&edit, labels.of(isOne ? analysis.memoryByDevice[0].device : edit.device)});
   return tableOf("peak_edits", "what would bring each device's peak down", kEdits, rows);
 }
 
 std::vector<Table> tables(const Analysis& analysis) {
-  return {liveTable(analysis.memory, analysis.store.get()), editTable(analysis)};
+  const DeviceLabels labels(analysis.store.get());
+  return {liveTable(analysis.memory, &labels), editTable(analysis, labels)};
 }
 
 /// The memory of a device, and " of cuda:1" where there are several.
@@ -124,10 +123,11 @@ std::vector<Memory> memoriesOf(const Analysis& analysis) {
     const bool isOne = analysis.memoryByDevice.size() == 1;
     out.push_back({&analysis.memory, isOne ? analysis.memoryByDevice.data() : nullptr, {}});
   }
+  const DeviceLabels labels(analysis.store.get());
   for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
     const DeviceMemory& memory = analysis.memoryByDevice[i];
     if (memory.peakBytes == 0) continue;
-    out.push_back({&analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(analysis, memory.device)});
+    out.push_back({&analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(analysis, labels, memory.device)});
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const Memory& a, const Memory& b) { return a.stats->peakBytes > b.stats->peakBytes; });
@@ -187,6 +187,13 @@ void addEdits(const Analysis& analysis, const Memory& memory, int width, int row
   }
 }
 
+/// Counts the devices that have no statistics of their own.
+std::string otherMemories(const Analysis& analysis) {
+  const std::size_t shown = analysis.memoryStatsByDevice.size();
+  if (shown == 0 || shown == analysis.memoryByDevice.size()) return {};
+  return fmt::format("{} had lower peaks", prof::countText(analysis.memoryByDevice.size() - shown, "further device"));
+}
+
 Lines memoryLines(const Analysis& analysis, int width, int rows) {
   Lines out;
   if (!analysis.memory.present) return out;
@@ -205,6 +212,7 @@ Lines memoryLines(const Analysis& analysis, int width, int rows) {
       out.push_back(allocatorLine(memory.device->allocator));
     if (full) addEdits(analysis, memory, width, rows, out);
   }
+  if (const std::string others = otherMemories(analysis); !others.empty()) out.push_back(" " + others);
   return out;
 }
 
@@ -212,26 +220,28 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   writeLines(page, sections::memory, memoryLines(analysis, page.width(), rows));
 }
 
-void writeMemory(JsonWriter& json, const Store& store, const MemoryStats& memory) {
+void writeMemory(JsonWriter& json, const DeviceLabels& labels, const MemoryStats& memory) {
   json.key("memory")
       .beginObject()
       .field("peak_bytes", memory.peakBytes)
       .field("at_ns", memory.peakAtNs)
       .field("reserved_peak_bytes", memory.peakReservedBytes)
       .field("leak_bytes_per_step", memory.leakBytesPerStep);
-  writeRows(json.key("live"), liveTable(memory, &store));
+  writeRows(json.key("live"), liveTable(memory, &labels));
   json.endObject();
 }
 
-void writeDeviceMemory(JsonWriter& json, const Store& store, const DeviceMemory& memory, const MemoryStats& stats) {
+/// `stats` is null for a device without statistics of its own.
+void writeDeviceMemory(JsonWriter& json, const DeviceLabels& labels, const DeviceMemory& memory,
+                       const MemoryStats* stats) {
   const AllocatorState& state = memory.allocator;
   json.beginObject()
-      .field("device", deviceLabel(store, memory.device))
+      .field("device", labels.of(memory.device))
       .field("peak_bytes", memory.peakBytes)
       .field("at_ns", memory.peakAtNs)
-      .field("reserved_peak_bytes", memory.reservedPeakBytes)
-      .field("leak_bytes_per_step", stats.leakBytesPerStep)
-      .key("allocator")
+      .field("reserved_peak_bytes", memory.reservedPeakBytes);
+  if (stats != nullptr) json.field("leak_bytes_per_step", stats->leakBytesPerStep);
+  json.key("allocator")
       .beginObject()
       .field("known", state.present)
       .field("at_ns", state.atNs)
@@ -252,24 +262,25 @@ void writeDeviceMemory(JsonWriter& json, const Store& store, const DeviceMemory&
     json.endObject();
   }
   json.endArray();
-  writeRows(json.key("live"), liveTable(stats, &store));
+  if (stats != nullptr) writeRows(json.key("live"), liveTable(*stats, &labels));
   json.endObject();
 }
 
-void writeMemoryUse(JsonWriter& json, const Analysis& analysis) {
+void writeMemoryUse(JsonWriter& json, const DeviceLabels& labels, const Analysis& analysis) {
   json.key("memory_devices").beginArray();
-  const bool isOne = analysis.memoryStatsByDevice.empty();
+  const std::span<const MemoryStats> stats =
+      analysis.memoryStatsByDevice.empty() ? std::span(&analysis.memory, 1) : std::span(analysis.memoryStatsByDevice);
   for (std::size_t i = 0; i < analysis.memoryByDevice.size(); ++i) {
-    writeDeviceMemory(json, *analysis.store, analysis.memoryByDevice[i],
-                      isOne ? analysis.memory : analysis.memoryStatsByDevice[i]);
+    writeDeviceMemory(json, labels, analysis.memoryByDevice[i], i < stats.size() ? &stats[i] : nullptr);
   }
   json.endArray().key("peak_edits");
-  writeRows(json, editTable(analysis));
+  writeRows(json, editTable(analysis, labels));
 }
 
 void json(JsonWriter& json, const Analysis& analysis) {
-  writeMemory(json, *analysis.store, analysis.memory);
-  writeMemoryUse(json, analysis);
+  const DeviceLabels labels(analysis.store.get());
+  writeMemory(json, labels, analysis.memory);
+  writeMemoryUse(json, labels, analysis);
 }
 
 void drawMemory(HtmlPage& page, const MemoryStats& memory, std::string_view where) {
@@ -310,8 +321,10 @@ void drawMemory(HtmlPage& page, const MemoryStats& memory, std::string_view wher
 void html(HtmlPage& page, const Analysis& analysis) {
   if (!analysis.memory.present) return;
   if (analysis.memoryStatsByDevice.empty()) drawMemory(page, analysis.memory, "");
+  const DeviceLabels labels(analysis.store.get());
   for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i)
-    drawMemory(page, analysis.memoryStatsByDevice[i], whoseMemory(analysis, analysis.memoryByDevice[i].device));
+    drawMemory(page, analysis.memoryStatsByDevice[i], whoseMemory(analysis, labels, analysis.memoryByDevice[i].device));
+  if (const std::string others = otherMemories(analysis); !others.empty()) page.notes({others});
 }
 
 constexpr std::string_view kJsonKeys[]{"memory", "memory_devices", "peak_edits"};

@@ -156,9 +156,11 @@ void html(HtmlPage& page, const Analysis& analysis) {
       prof::addTo(recording, analysis.stepBandNs(first + i));
     }
     const auto count = static_cast<std::int64_t>(end - c * group);
-    const double height =
-        std::min(1.0, static_cast<double>(dur) / static_cast<double>(end - c * group) / static_cast<double>(longest)) *
-        (kBase - 12);
+    // How high so much time is in one of the column's steps.
+    const auto heightOf = [&](std::int64_t ns) {
+      return static_cast<double>(ns) / static_cast<double>(count) / static_cast<double>(longest) * (kBase - 12);
+    };
+    const double height = std::min(heightOf(dur), kBase - 12);
     const double total = static_cast<double>(std::max<std::int64_t>(1, ledger.totalNs()));
     const double x = kLeft + static_cast<double>(c) * width;
     double y = kBase;
@@ -173,8 +175,7 @@ void html(HtmlPage& page, const Analysis& analysis) {
                               y, std::max(0.5, width * 0.85), part, i));
     }
     // What recording cost lies hatched over the top of the step.
-    const double band =
-        std::min(height, static_cast<double>(recording / count) / static_cast<double>(longest) * (kBase - 12));
+    const double band = std::min(height, heightOf(recording));
     if (band >= 0.5)
       page.markup(
           fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"url(#band)\"/>", x, y,
