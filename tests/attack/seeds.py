@@ -194,7 +194,8 @@ def recorded(lacuna, folder):
     yield from recorder.trace("training.lcn", everything, [recorder.program("faulty"), "--fault", "slow-loader", "--steps", "12", "--hidden", "64"])
     for mode in ("work", "kinds", "captures"):
         yield from recorder.captures(f"capture-{mode}", mode)
-    busy = recorder.program("faulty") + "' '--fault' 'tiny-ops' '--steps' '100000"
+    # Large batches make few events: each call reads what was recorded until the state is saved, two seconds or more.
+    busy = recorder.program("faulty") + "' '--fault' 'slow-loader' '--batch' '4096' '--steps' '100000"
     yield from recorder.killed("events", [], [recorder.program("nvtx_program"), recorder.program("payload_program"), busy])
     yield from recorder.killed("samples", everything, [recorder.program("extension_program"), busy])
     if recorder.missing:
