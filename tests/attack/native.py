@@ -44,7 +44,8 @@ def unzstd(data, most=256 << 20):
     """The text of frames; none where the library is missing."""
     if not ZSTD:
         return None
-    room = ctypes.create_string_buffer(min(most, 1000 * len(data) + (1 << 20)))
+    # A block of one byte stands for 128 KiB in four.
+    room = ctypes.create_string_buffer(min(most, 32768 * len(data) + (1 << 20)))
     got = ZSTD.ZSTD_decompress(room, len(room), data, len(data))
     if ZSTD.ZSTD_isError(got):
         raise ValueError("no frames of zstd, or far more in them than there should be")

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <random>
 
 namespace lacuna::gui {
@@ -20,12 +21,15 @@ class MemoryMapTest : public ::testing::Test {
  protected:
   void add(std::size_t count, MemoryRole role, std::uint64_t bytes, const std::string& op,
            const std::string& tensor = {}) {
+    names_.push_back(op);
+    const std::string_view opName = names_.back();
     for (std::size_t n = 0; n < count; ++n) {
       LiveBlock block;
       block.tensor.bytes = bytes;
       block.tensor.role = role;
-      block.tensor.op = op;
-      block.tensor.tensor = tensor.empty() ? tensor : tensor + std::to_string(n) + ".weight";
+      block.tensor.op = opName;
+      if (!tensor.empty()) names_.push_back(tensor + std::to_string(n) + ".weight");
+      if (!tensor.empty()) block.tensor.tensor = names_.back();
       live_.push_back(block);
     }
   }
@@ -55,6 +59,7 @@ class MemoryMapTest : public ::testing::Test {
         std::count_if(tiles.begin(), tiles.end(), [&](const MapTile& tile) { return tile.kind == kind; }));
   }
 
+  std::deque<std::string> names_;
   std::vector<LiveBlock> live_;
   BlockTree tree_;
 };

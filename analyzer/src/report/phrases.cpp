@@ -38,9 +38,8 @@ std::string stayText(const MemoryStats& memory, std::size_t at) {
 }
 
 std::string liveName(const LiveTensor& tensor) {
-  return tensor.tensor.empty() ? tensor.op
-         : tensor.op.empty()   ? tensor.tensor
-                               : fmt::format("{} ({})", tensor.tensor, tensor.op);
+  if (tensor.tensor.empty()) return std::string(tensor.op);
+  return tensor.op.empty() ? std::string(tensor.tensor) : fmt::format("{} ({})", tensor.tensor, tensor.op);
 }
 
 }  // namespace lacuna::analyzer

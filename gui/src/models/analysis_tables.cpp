@@ -23,11 +23,17 @@ struct Tables {
   Q_DECLARE_TR_FUNCTIONS(Tables)
 };
 
+/// Thousands of rows may share a text of megabytes, and no column is that wide.
+QString cellText(const QString& text) {
+  constexpr qsizetype kLongest = 1000;
+  return text.size() <= kLongest ? text : text.left(kLongest) + QChar(u'…');
+}
+
 template <class Rows, class Get>
 TableColumn texts(const QString& title, const Rows& rows, Get&& get) {
   TableColumn column{title, Kind::Text};
   column.texts.reserve(rows.size());
-  for (const auto& row : rows) column.texts.push_back(get(row));
+  for (const auto& row : rows) column.texts.push_back(cellText(get(row)));
   return column;
 }
 

@@ -34,18 +34,18 @@ std::string withoutNumbers(std::string_view name) {
 }
 
 std::string originOf(const analyzer::LiveTensor& tensor) {
-  if (!tensor.op.empty()) return tensor.op;
+  if (!tensor.op.empty()) return std::string(tensor.op);
   if (!tensor.tensor.empty()) return withoutNumbers(tensor.tensor);
   return '\n' + std::to_string(tensor.bytes);  // no name begins so
 }
 
 std::string nameOf(std::span<const analyzer::LiveBlock> live, std::span<const std::uint32_t> blocks) {
   const analyzer::LiveTensor& tensor = live[blocks.front()].tensor;
-  if (!tensor.op.empty() && blocks.size() > 1) return tensor.op;
-  const std::string& name = tensor.tensor.empty() ? tensor.op : tensor.tensor;
+  if (!tensor.op.empty() && blocks.size() > 1) return std::string(tensor.op);
+  const std::string_view name = tensor.tensor.empty() ? tensor.op : tensor.tensor;
   const bool same = std::all_of(blocks.begin(), blocks.end(),
                                 [&](std::uint32_t at) { return live[at].tensor.tensor == tensor.tensor; });
-  return same ? name : withoutNumbers(name);
+  return same ? std::string(name) : withoutNumbers(name);
 }
 
 /// Blocks of one role as groups, the largest first.

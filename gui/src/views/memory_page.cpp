@@ -316,8 +316,14 @@ void MemoryPage::lookAt(prof::TimeNs timeNs) {
         auto moment = analyzer::memoryAt(
             *trace->store, timeNs, [&](double) { return wanted(); }, only);
         if (!moment) return look;
-        look.moment = std::make_shared<const analyzer::MemoryMoment>(*std::move(moment));
-        look.live = momentTable(*trace, *look.moment);
+        look.live = momentTable(*trace, *moment);
+        // Its texts are the store's.
+        struct Held {
+          std::shared_ptr<const analyzer::Store> store;
+          analyzer::MemoryMoment moment;
+        };
+        const auto held = std::make_shared<const Held>(Held{trace->store, *std::move(moment)});
+        look.moment = {held, &held->moment};
         return look;
       },
       [this](Look look) {

@@ -21,6 +21,7 @@ constexpr double kRest = 0.66;   // … and in that of what is too small
 constexpr double kLine = 15;
 constexpr int kLeastRoom = 24;
 constexpr qsizetype kFewestLetters = 8;
+constexpr std::size_t kLongestName = 1000;  // bytes; no tile is that wide
 constexpr double kSwatch = 9;
 constexpr int kPad = 5;
 constexpr int kFontPixels = 11;
@@ -122,7 +123,7 @@ QString TreemapView::nameOf(const MapTile& tile) const {
     return tile.group ? tr("%1 more").arg(countWords(tile.count)) : tr("%1 smaller").arg(countWords(tile.count));
   if (tile.kind != Kind::Block) return tr("%1 ×%2").arg(originOf(*tile.group), countWords(tile.count));
   const analyzer::LiveTensor& tensor = moment_->live[tree_.order[tile.first]].tensor;
-  const QString name = words(tensor.tensor.empty() ? tensor.op : tensor.tensor);
+  const QString name = words((tensor.tensor.empty() ? tensor.op : tensor.tensor).substr(0, kLongestName));
   return name.isEmpty() ? tr("(unnamed)") : name;
 }
 

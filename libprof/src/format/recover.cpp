@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "format/block_list.h"
 #include "format/block_sink.h"
+#include "lacuna/prof/budget.h"
 
 namespace fs = std::filesystem;
 
@@ -69,7 +70,11 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to, Exi
   RecoverSummary summary;
   summary.wasComplete = list->complete;
   summary.damage = list->damage;
-  const auto write = [&](const fs::path& part) { return writeTrace(*file, *list, part, summary); };
+  const auto write = [&](const fs::path& part) -> Status {
+    if (Status status = writeTrace(*file, *list, part, summary); !status.ok()) return status;
+    // The damaged bytes made the file large enough for its rows; nothing would open it without them.
+    return Budget::ofProcess().allow(Budget::Item::Rows, summary.rows, from, fs::file_size(part, error));
+  };
   if (Status status = writeWhole(*output, write, existing); !status.ok()) return status.error();
   return summary;
 }

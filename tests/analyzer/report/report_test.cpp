@@ -274,6 +274,23 @@ TEST(Report, MemoryAndDevicesOfSeveralRanksSayWhose) {
               testing::Not(HasSubstr("of rank")));
 }
 
+TEST(Report, ALongNameThatManyBlocksShareIsCut) {
+  StoreBuilder builder;
+  const auto name = builder.intern(std::string(3'000'000, 'x'));
+  constexpr std::uint64_t kBlocks = 1000;
+  for (std::uint64_t i = 0; i < kBlocks; ++i) {
+    builder.append(prof::Allocation{
+        .timeNs = static_cast<std::int64_t>(i), .address = 512 * (i + 1), .bytes = 512, .tensor = name, .op = name});
+  }
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis) << analysis.error().message;
+  ASSERT_EQ(analysis->memory.live.size(), kBlocks);
+  EXPECT_EQ(analysis->memory.live.front().op.size(), 3'000'000U);
+  const std::string json = renderJson(*analysis);
+  EXPECT_LT(json.size(), 3'000'000U);
+  EXPECT_THAT(json, HasSubstr("\"op\": \"" + std::string(999, 'x') + "…\""));
+}
+
 TEST(Report, OfManyDevicesThoseWithTheHighestPeaksAreShown) {
   StoreBuilder builder;
   constexpr std::uint32_t kDevices = 3000;

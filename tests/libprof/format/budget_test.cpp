@@ -4,7 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include "lacuna/prof/reader.h"
+#include "lacuna/prof/recover.h"
 #include "lacuna/prof/writer.h"
 #include "support/temp_file.h"
 
@@ -62,6 +67,17 @@ TEST(Budget, RefusesAFileOfFewBytesThatClaimsManyRows) {
   const auto opened = Reader::open(file.path(), trusting);
   ASSERT_TRUE(opened);
   EXPECT_EQ(opened->rows<Mark>(), 4194304U);
+}
+
+TEST(Budget, KeepsRecoverFromAFileThatNothingWouldOpen) {
+  const test::TempFile file(".lcn"), recovered(".lcn");
+  writeEqualRows(file.path(), 64);
+  std::ofstream(file.path(), std::ios::binary | std::ios::app) << std::string(1 << 20, 'x');
+  ASSERT_TRUE(Reader::open(file.path()));
+  const auto refused = recoverFile(file.path(), recovered.path(), Existing::Replace);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("--budget rows=4194304"), std::string::npos) << refused.error().message;
+  EXPECT_FALSE(std::filesystem::exists(recovered.path()));
 }
 
 TEST(Budget, AllowsEqualRowsOfAUsualNumber) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,11 +12,12 @@
 
 namespace lacuna::analyzer {
 
+/// Its texts are the store's: thousands of blocks may share one of megabytes.
 struct LiveTensor {
   std::uint64_t bytes = 0;
   prof::MemoryRole role = prof::MemoryRole::Other;
-  std::string tensor;
-  std::string op;
+  std::string_view tensor;
+  std::string_view op;
   prof::TimeNs allocatedNs = 0;
 };
 /// How long a tensor that is alive at the peak has been there, and how long it stays.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lacuna/analyzer/scope.h"
@@ -22,7 +23,7 @@ struct CollectiveCall {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
   std::int32_t rank = -1;
-  std::string group;  ///< kernel, process group and communicator: calls of one group are matched by their order
+  std::string_view group;  ///< kernel, process group and communicator: calls of one are matched by their order
   bool inSteps = true;
   prof::DeviceId device{};
   prof::QueueId queue{};

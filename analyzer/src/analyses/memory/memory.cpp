@@ -99,8 +99,7 @@ class Curve {
 };
 
 LiveTensor describe(const Store& store, const Block& block) {
-  return {block.bytes, block.role, std::string(store.text(block.tensor)), std::string(store.text(block.op)),
-          block.allocatedNs};
+  return {block.bytes, block.role, store.text(block.tensor), store.text(block.op), block.allocatedNs};
 }
 
 /// Records what is alive at the end of each step, and the greatest use within it.

@@ -69,8 +69,7 @@ class BlockFollower {
     for (const auto& [key, block] : blocks_) {
       prof::addTo(out.bytes, block.bytes);
       prof::addTo(out.byRole[static_cast<std::size_t>(block.role) % kRoleCount], block.bytes);
-      out.live.push_back({{block.bytes, block.role, std::string(store.text(block.tensor)),
-                           std::string(store.text(block.op)), block.allocatedNs},
+      out.live.push_back({{block.bytes, block.role, store.text(block.tensor), store.text(block.op), block.allocatedNs},
                           key.first,
                           block.freedNs,
                           block.freed});

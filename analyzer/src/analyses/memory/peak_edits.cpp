@@ -23,9 +23,9 @@ using prof::TimeNs;
 constexpr std::uint64_t kLeastBytes = 1 << 20;
 constexpr std::size_t kNoEdit = SIZE_MAX;
 
-std::string originOf(const LiveTensor& tensor) {
+std::string_view originOf(const LiveTensor& tensor) {
   if (!tensor.op.empty()) return tensor.op;
-  return tensor.tensor.empty() ? std::string("an unnamed operator") : tensor.tensor;
+  return tensor.tensor.empty() ? "an unnamed operator" : tensor.tensor;
 }
 
 /// Why a block that is alive at the peak is of no use to what runs then; empty where it may be.
@@ -44,7 +44,7 @@ std::string_view uselessAtPeak(const LiveTensor& tensor, const Step& step) {
 }
 
 void addBlock(const LiveTensor& tensor, const Step& step,
-              std::map<std::pair<std::string, std::string_view>, PeakEdit>& edits) {
+              std::map<std::pair<std::string_view, std::string_view>, PeakEdit>& edits) {
   const std::string_view useless = uselessAtPeak(tensor, step);
   const bool again = useless.empty() && tensor.role == MemoryRole::Activation && !tensor.op.empty();
   if (useless.empty() && !again) return;
@@ -192,7 +192,7 @@ std::vector<PeakEdit> peakEdits(const MemoryStats& memory, const Steps& steps, s
   if (around == steps.all.end()) return {};
   std::unordered_map<std::string, const OperatorRow*> byName;
   for (const OperatorRow& row : operators) byName.emplace(row.name, &row);
-  std::map<std::pair<std::string, std::string_view>, PeakEdit> edits;
+  std::map<std::pair<std::string_view, std::string_view>, PeakEdit> edits;
   for (const LiveTensor& tensor : memory.live) addBlock(tensor, *around, edits);
   std::vector<PeakEdit> out;
   for (auto& [key, edit] : edits) {

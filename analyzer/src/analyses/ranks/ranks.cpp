@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -90,7 +92,7 @@ double RankStats::waitShare() const {
 RankStats rankStats(std::vector<CollectiveCall> calls) {
   RankStats stats;
   std::erase_if(calls, [](const CollectiveCall& call) { return call.rank < 0; });
-  std::map<std::string, std::map<std::int32_t, std::vector<const CollectiveCall*>>> groups;
+  std::map<std::string_view, std::map<std::int32_t, std::vector<const CollectiveCall*>>> groups;
   std::map<std::int32_t, RankRow> rows;
   std::map<std::int32_t, Waits> waits;
   std::sort(calls.begin(), calls.end(),
@@ -136,6 +138,7 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
   if (deviceOf.empty()) return RankStats();
   auto found = listCollectives(store, window);
   if (!found) return found.error();
+  std::set<std::string> groups;
   std::vector<CollectiveCall> calls;
   for (const Collective& one : found->calls) {
     const auto device = deviceOf.find(one.queue);
@@ -143,8 +146,8 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
     std::string group(store.text(one.name));
     const Communicator& among = found->communicatorOf(one);
     group.append(1, '\n').append(among.group).append(1, '\n').append(among.name);
-    calls.push_back({one.startNs, one.endNs, device->second->rank, std::move(group), steps.hold(one.startNs),
-                     device->second->id, one.queue});
+    calls.push_back({one.startNs, one.endNs, device->second->rank, *groups.insert(std::move(group)).first,
+                     steps.hold(one.startNs), device->second->id, one.queue});
   }
   RankStats stats = rankStats(std::move(calls));
   std::int64_t most = 0, sum = 0;

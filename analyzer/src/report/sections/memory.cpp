@@ -24,6 +24,13 @@ constexpr std::string_view kRemedy =
     "`lacuna run --torch` records allocations, PyTorch's profiler does with profile_memory=True, and programs of "
     "lacuna's runtime tell of theirs";
 
+constexpr int kLongestName = 1000;
+
+/// Hundreds of blocks may share a name of megabytes.
+std::string cellName(std::string_view name) {
+  return name.size() <= kLongestName ? std::string(name) : shortened(name.substr(0, 8 * kLongestName), kLongestName);
+}
+
 /// A tensor that is alive at a peak.
 struct Live {
   const LiveTensor* tensor;
@@ -40,9 +47,9 @@ const Column<Live> kLive[]{
     {{"role_words", "role", ColumnKind::Text, "the same in words"},
      [](const Live& live) -> TableCell { return std::string(roleWords(live.tensor->role)); }},
     {{"tensor", "", ColumnKind::Name, "its name, where it has one"},
-     [](const Live& live) -> TableCell { return live.tensor->tensor; }},
+     [](const Live& live) -> TableCell { return cellName(live.tensor->tensor); }},
     {{"op", "", ColumnKind::Name, "the operator that allocated it"},
-     [](const Live& live) -> TableCell { return live.tensor->op; }},
+     [](const Live& live) -> TableCell { return cellName(live.tensor->op); }},
     {{"device", "", ColumnKind::Text, "as in `devices[]`"}, kValueOf<&Live::device>},
     {{"allocated_ns", "", ColumnKind::Time, "when it was allocated"},
      [](const Live& live) -> TableCell { return live.tensor->allocatedNs; }},
@@ -64,11 +71,14 @@ Table liveTable(const MemoryStats& memory, const DeviceLabels* labels) {
   std::vector<Live> rows;
   for (std::size_t i = 0; i < std::min(kLiveListed, memory.live.size()); ++i) {
     const TensorLife& life = memory.lives[i];
-    rows.push_back({&memory.live[i], &life, liveName(memory.live[i]),
+    const std::string name = cellName(memory.live[i].tensor), op = cellName(memory.live[i].op);
+    rows.push_back({&memory.live[i], &life, cellName(liveName({.tensor = name, .op = op})),
                     labels == nullptr ? std::string() : labels->of(life.device), ageText(memory, i),
                     stayText(memory, i)});
   }
-  return tableOf("live", "tensors that are alive at the peak, largest first; at most 200", kLive, rows);
+  return tableOf("live",
+                 "tensors that are alive at the peak, largest first; at most 200, names cut behind 1,000 characters",
+                 kLive, rows);
 }
 
 /// An edit with the device whose peak it lowers.

@@ -43,8 +43,8 @@ std::vector<OneMemory> memories(const Analysis& analysis) {
 
 std::string originOf(const LiveTensor& tensor) {
   if (!tensor.tensor.empty() && !tensor.op.empty()) return fmt::format("{} from {}", tensor.tensor, tensor.op);
-  if (!tensor.op.empty()) return tensor.op;
-  return tensor.tensor.empty() ? std::string("an unnamed operator") : tensor.tensor;
+  if (!tensor.op.empty()) return std::string(tensor.op);
+  return tensor.tensor.empty() ? "an unnamed operator" : std::string(tensor.tensor);
 }
 
 std::int64_t signedBytes(std::uint64_t bytes) {
