@@ -88,12 +88,14 @@ class ArgJoining {
   void moveArgs() {
     RowOrder order;
     order.reserve(args_.set.size());
+    fromEnd_.resize(args_.set.size());
     for (std::uint32_t from = 0; from < args_.set.size();) {
       std::uint32_t to = from;
       bool moved = false;
       for (; to < args_.set.size() && args_.key[to] == args_.key[from] && args_.scope[to] == args_.scope[from]; ++to) {
         if (!isMoved(args_.set[to])) continue;
         moved = true;
+        fromEnd_[to] = true;
         args_.set[to].value = targets_[args_.set[to].value];
       }
       for (std::uint32_t row = from; row < to; ++row) order.push_back(row);
@@ -107,11 +109,13 @@ class ArgJoining {
     });
   }
 
-  /// The rows of one name, which are the last of `order`. Of the values of one set the last stays, which is the end's.
+  /// The rows of one name, which are the last of `order`. Of the values of one set the end's stays, of several ends the
+  /// last one's.
   void sortRun(RowOrder& order, std::uint32_t from, std::uint32_t to) {
     const auto first = order.end() - (to - from);
     const auto setOf = [&](std::uint32_t row) { return args_.set[row]; };
-    std::stable_sort(first, order.end(), [&](auto a, auto b) { return setOf(a) < setOf(b); });
+    const auto place = [&](std::uint32_t row) { return std::pair(setOf(row), bool(fromEnd_[row])); };
+    std::stable_sort(first, order.end(), [&](auto a, auto b) { return place(a) < place(b); });
     auto kept = first;
     for (auto at = first; at != order.end(); ++at) {
       const bool isReplaced = at + 1 != order.end() && setOf(at[0]) == setOf(at[1]);
@@ -125,6 +129,7 @@ class ArgJoining {
   prof::ArgSet::Columns& sets_;
   prof::Arg::Columns& args_;
   std::vector<std::uint32_t> targets_;  ///< by set: where its arguments go, itself where they stay
+  std::vector<bool> fromEnd_;           ///< by row of args_
   std::map<std::pair<prof::StringId, prof::StringId>, prof::StringId> shapes_;
 };
 

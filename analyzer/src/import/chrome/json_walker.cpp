@@ -135,7 +135,10 @@ std::string mendedJson(std::string_view given) {
       }
     } else if (c == '{' && looksLikeEvent(text, at)) {
       // No string that ends holds this: the event before breaks off inside one. What follows it is whole.
-      text[at - 1] = opened == at - 1 ? ' ' : '"';
+      std::size_t last = at - 1;  // where its last character begins
+      while (last > opened + 1 && (static_cast<unsigned char>(text[last]) & 0xc0) == 0x80) --last;
+      text.replace(last, at - last, at - last, ' ');
+      if (last > opened) text[last] = '"';
       inString = false;
     }
   }
@@ -224,6 +227,7 @@ bool JsonWalker::skipList(std::string_view text, std::string_view& token) {
       case Role::Scalar:
         if (isNumberOrWord(scalar(text))) break;
         bare_ = scalar(text);
+        if (at_ + 1 == end_) ++at_;  // the text ends in it
         return false;
       case Role::Open:
         ++depth;
@@ -241,7 +245,7 @@ bool JsonWalker::skipList(std::string_view text, std::string_view& token) {
 
 /// Reads `"key":`, and leaves the value.
 inline bool JsonWalker::readKey(std::string_view text, std::string_view& key) {
-  if (at_ + 1 >= end_) return false;
+  if (at_ + 1 >= end_) return at_ = end_, false;  // the text ends in front of the colon
   const std::string_view quoted = scalar(text);
   if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') return false;
   key = quoted.substr(1, quoted.size() - 2);

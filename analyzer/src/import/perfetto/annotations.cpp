@@ -80,15 +80,14 @@ bool PerfettoAnnotations::addArg(std::string_view annotation, const Interned& in
   arg.set = set;
   arg.scope = prof::ArgScope::Argument;
   std::string json;
-  bool isCompound = false, hasOther = false, hasValue = false;
+  bool isCompound = false, hasValue = false;
   proto::Reader reader(annotation);
   for (Field field; reader.next(field);) {
     takeName(field, interned, arg);
     takeValue(field, interned, arg, json);
-    hasValue |= field.number >= 2 && field.number <= 9;
     isCompound |= field.number == 11 || field.number == 12;
-    // 13 and 16 are names of types, which do not matter to the value.
-    hasOther |= field.number > 12 && field.number != 13 && field.number != 16 && field.number != 17;
+    // 1 and 10 are the name; 13 and 16 are names of types, which do not matter to the value.
+    hasValue |= field.number != 1 && field.number != 10 && field.number != 13 && field.number != 16;
   }
   if (reader.malformed() || !arg.key) return false;
   if (isCompound) {
@@ -97,7 +96,7 @@ bool PerfettoAnnotations::addArg(std::string_view annotation, const Interned& in
     } else {
       ++unread_;
     }
-  } else if (hasOther && !hasValue && arg.type == prof::ArgType::Null) {
+  } else if (hasValue && arg.type == prof::ArgType::Null) {
     ++unread_;
   }
   builder_.append(arg);

@@ -26,15 +26,19 @@ bool PacketReader::next(std::string& packet) {
     std::uint64_t size = 0;
     const auto wire = static_cast<Wire>(tag & 7);
     if (wire == Wire::Varint) {
-      if (!varint(size)) return breakOff();
+      if (!varint(size)) return endInside();
       continue;
     }
     if (wire != Wire::Bytes || tag >> 3 == 0) return stop("is not a packet");
-    if (!varint(size)) return breakOff();
+    if (!varint(size)) return endInside();
     if (size > kMaxPacketBytes) return stop(fmt::format("claims {} bytes, which is no packet's size", size));
     if (!bytes(packet, static_cast<std::size_t>(size))) return breakOff();
     if (tag >> 3 == 1) return true;
   }
+}
+
+bool PacketReader::endInside() {
+  return problem_.empty() ? breakOff() : false;
 }
 
 bool PacketReader::breakOff() {

@@ -25,6 +25,8 @@ class PacketReader {
   [[nodiscard]] bool breaksOff() const { return breaksOff_; }
 
  private:
+  /// False; the file breaks off unless another problem was named.
+  bool endInside();
   bool breakOff();
   bool stop(std::string_view what);
   bool fill();

@@ -382,6 +382,7 @@ const std::vector<Pickle::Ref>& Pickle::items(Ref value) const {
 std::optional<Pickle::Ref> Pickle::find(Ref dictionary, std::string_view key) const {
   if (type(dictionary) != Type::Dict) return std::nullopt;
   const prof::StringId id = texts_.find(key);
+  if (!id && !key.empty()) return std::nullopt;
   const auto& pairs = items(dictionary);
   if (pairs.size() > 2 * kFewKeys) {
     const auto [at, isNew] = indexes_.try_emplace(values_[dictionary].bits);
