@@ -39,7 +39,7 @@ prof::Result<double> meanShare(const Store& store, prof::TrackId wanted, TimeWin
   double percentNs = 0;
   TimeNs lastNs = window.startNs;
   const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      window, [&](std::uint64_t, auto time, auto track, auto value) {
+      {window.startNs, window.endNs + 1}, [&](std::uint64_t, auto time, auto track, auto value) {
         for (std::size_t i = 0; i < time.size(); ++i) {
           if (track[i] != wanted || time[i] <= lastNs || time[i] > window.endNs) continue;
           percentNs += value[i] * static_cast<double>(time[i] - lastNs);

@@ -118,7 +118,8 @@ class TreeBuilder {
         byThread[span.thread].push_back(&span);
     }
     for (auto& [thread, spans] : byThread) {
-      std::sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
+      // Of ranges with the same times the first is the outer one.
+      std::stable_sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
         return a->startNs != b->startNs ? a->startNs < b->startNs : a->endNs > b->endNs;
       });
       auto& list = nested_[thread];

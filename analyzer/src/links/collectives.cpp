@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -14,6 +18,7 @@
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/text_match.h"
+#include "lacuna/prof/bounds.h"
 #include "links/nccl_calls.h"
 
 namespace lacuna::analyzer {
@@ -51,7 +56,7 @@ double busFactor(CollectiveKind kind, std::uint32_t ranks) {
 class Listing {
  public:
   explicit Listing(const Store& store) : store_(store), told_(store.links().ncclCalls()) {
-    out_.communicators.emplace_back();
+    number({});  // none
   }
 
   void add(Collective one, prof::ArgSetId set) {
@@ -75,10 +80,10 @@ class Listing {
 
   std::uint32_t number(Communicator communicator) {
     auto& list = out_.communicators;
-    const auto found = std::ranges::find(list, communicator);
-    const auto at = static_cast<std::uint32_t>(found - list.begin());
-    if (found == list.end()) list.push_back(std::move(communicator));
-    return at;
+    const auto [at, isNew] = places_.try_emplace({communicator.name, communicator.group, communicator.ranks},
+                                                 static_cast<std::uint32_t>(list.size()));
+    if (isNew) list.push_back(std::move(communicator));
+    return at->second;
   }
 
   /// By the kernel's own arguments. False where they tell nothing.
@@ -94,13 +99,15 @@ class Listing {
     const auto words = args_->text(set, "Process Group Description");
     if (words && !words->empty() && *words != "undefined") communicator.name = *words;
     const auto ranks = args_->integer(set, "Group size");
-    if (ranks && *ranks > 0) communicator.ranks = static_cast<std::uint32_t>(*ranks);
+    if (ranks && *ranks > 0)
+      communicator.ranks = static_cast<std::uint32_t>(std::min<std::int64_t>(*ranks, UINT32_MAX));
     const bool isScatter = one.kind == CollectiveKind::Scatter;
     const auto values = args_->integer(set, isScatter ? "Out msg nelems" : "In msg nelems");
     const auto type = args_->text(set, "dtype");
     if (values && type && *values > 0) {
       one.calls = 1;
-      one.volume = volumeOfInput(one.kind, static_cast<std::uint64_t>(*values) * bytesOf(*type), communicator.ranks);
+      one.volume = volumeOfInput(one.kind, prof::productOf(static_cast<std::uint64_t>(*values), bytesOf(*type)),
+                                 communicator.ranks);
     }
     one.communicator = number(std::move(communicator));
     return true;
@@ -130,6 +137,8 @@ class Listing {
   std::unordered_map<prof::StringId, CollectiveKind> kinds_;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // of communicators, by NCCL's
   CollectiveList out_;
+  /// Of out_.communicators, by name, group and ranks.
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, std::uint32_t> places_;
 };
 
 }  // namespace
@@ -170,14 +179,14 @@ CollectiveVolume volumeOfInput(CollectiveKind kind, std::uint64_t bytes, std::ui
   if (kind == CollectiveKind::Unknown || kind == CollectiveKind::Several) return out;
   const bool isPart =
       kind == CollectiveKind::AllGather || kind == CollectiveKind::Gather || kind == CollectiveKind::Scatter;
-  out.algorithmBytes = isPart ? bytes * ranks : bytes;
+  out.algorithmBytes = isPart ? prof::productOf(bytes, ranks) : bytes;
   out.busBytes = static_cast<double>(out.algorithmBytes) * busFactor(kind, ranks);
   return out;
 }
 
 CollectiveVolume volumeOfMessage(CollectiveKind kind, std::uint64_t bytes, std::uint32_t ranks) {
   const bool isPart = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
-  return volumeOfInput(kind, isPart ? bytes * ranks : bytes, ranks);
+  return volumeOfInput(kind, isPart ? prof::productOf(bytes, ranks) : bytes, ranks);
 }
 
 prof::Result<CollectiveList> listCollectives(const Store& store, prof::TimeWindow window) {

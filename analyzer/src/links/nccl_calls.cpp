@@ -90,7 +90,8 @@ class Builder {
     const auto communicator = numberIn(text, kCommunicator);
     auto ranks = numberIn(text, kRanks);
     if (!ranks) ranks = numberIn(text, kDevices);
-    if (communicator && ranks) out_.ranks[*communicator] = static_cast<std::uint32_t>(*ranks);
+    if (communicator && ranks)
+      out_.ranks[*communicator] = static_cast<std::uint32_t>(std::min<std::uint64_t>(*ranks, UINT32_MAX));
   }
 
   void readMarks() {

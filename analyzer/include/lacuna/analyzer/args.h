@@ -28,7 +28,9 @@ class Args {
   [[nodiscard]] std::optional<Value> find(prof::ArgSetId set, prof::StringId key,
                                           prof::ArgScope scope = prof::ArgScope::Argument) const;
   [[nodiscard]] std::optional<Value> find(prof::ArgSetId set, std::string_view key) const {
-    return find(set, store_.find(key));
+    const prof::StringId id = store_.find(key);
+    // A text that the trace does not have finds the number of the empty one.
+    return id || key.empty() ? find(set, id) : std::nullopt;
   }
   /// The same as a text (as JSON text for lists and objects), or as a whole number; empty when it is of another type.
   [[nodiscard]] std::optional<std::string_view> text(prof::ArgSetId set, std::string_view key) const;

@@ -174,7 +174,8 @@ void LedgerAccountant::Impl::buildProfiles() {
   const auto byStart = [](const HostSpan* a, const HostSpan* b) {
     return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
   };
-  std::sort(sorted.begin(), sorted.end(), byStart);
+  // Of ranges with the same times the first is the outer one.
+  std::stable_sort(sorted.begin(), sorted.end(), byStart);
   std::unordered_map<ThreadId, std::vector<const HostSpan*>> ofThread;
   std::unordered_map<ProcessId, std::vector<const HostSpan*>> ofProcess;
   for (const HostSpan* span : sorted) {
@@ -184,7 +185,7 @@ void LedgerAccountant::Impl::buildProfiles() {
   const auto finish = [&](std::vector<const HostSpan*>& spans) {
     if (!everywhere.empty()) {
       spans.insert(spans.end(), everywhere.begin(), everywhere.end());
-      std::sort(spans.begin(), spans.end(), byStart);
+      std::stable_sort(spans.begin(), spans.end(), byStart);
     }
     return flatten(spans);
   };

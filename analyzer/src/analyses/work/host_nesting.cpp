@@ -13,7 +13,8 @@ ByThread sortedByThread(const Timeline& timeline, bool (*wanted)(const HostSpan&
     if (wanted(span)) out[span.thread].push_back(&span);
   }
   for (auto& [thread, spans] : out) {
-    std::sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
+    // Of ranges with the same times the first is the outer one.
+    std::stable_sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
       return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
     });
   }

@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace lacuna::analyzer {
+namespace {
+
+using testing::ElementsAre;
+
+/// A host's program, item by item, and its device work.
+class Program {
+ public:
+  /// Work of `durNs` behind a call of 2 ns; both begin as soon as they can.
+  Program& launch(std::int64_t gapNs, std::int64_t durNs, std::size_t queue = 0) {
+    model.items.push_back({.step = step_, .gapNs = gapNs, .durNs = 2, .node = model.nodes.size(), .call = {}});
+    model.nodes.push_back({.durNs = durNs, .queue = queue, .name = {}});
+    model.queues = std::max(model.queues, queue + 1);
+    return *this;
+  }
+  Program& sync(std::int64_t gapNs, std::int64_t durNs, std::size_t node = kNowhere) {
+    model.items.push_back(
+        {.kind = HostItemKind::Sync, .step = step_, .gapNs = gapNs, .durNs = durNs, .node = node, .call = {}});
+    return *this;
+  }
+  Program& batch(std::int64_t gapNs, std::int64_t durNs, std::int64_t periodNs = 0) {
+    model.items.push_back({.kind = HostItemKind::LoaderWait,
+                           .step = step_,
+                           .gapNs = gapNs,
+                           .durNs = durNs,
+                           .periodNs = periodNs,
+                           .call = {}});
+    return *this;
+  }
+  Program& nextStep() {
+    model.steps = ++step_ + 1;
+    return *this;
+  }
+  DeviceNode& node() { return model.nodes.back(); }
+  HostItem& item() { return model.items.back(); }
+  Scenario scenario() const {
+    return {&model, model.nodes, model.items, std::vector<char>(model.nodes.size(), 0), model.loader};
+  }
+  std::vector<std::int64_t> completions() const {
+    const Scenario played = scenario();
+    return Replay(played).pass().atNs;
+  }
+  std::int64_t totalNs() const {
+    const Scenario played = scenario();
+    return Replay(played).pass().totalNs;
+  }
+
+  Simulator::Model model;
+
+ private:
+  std::size_t step_ = 0;
+};
+
+TEST(Replay, AQueueWorksItsWorkOffInOrder) {
+  Program program;
+  program.launch(10, 100).node().launchDelayNs = 5;
+  EXPECT_EQ(program.totalNs(), 10 + 2 + 5 + 100);
+  program.launch(0, 50).node() = {.durNs = 50, .launchDelayNs = 5, .queueGapNs = 1, .name = {}};
+  EXPECT_EQ(program.totalNs(), 117 + 1 + 50);
+  program.launch(500, 50).node().launchDelayNs = 5;
+  EXPECT_EQ(program.totalNs(), 14 + 500 + 2 + 5 + 50) << "the queue has long been empty";
+}
+
+TEST(Replay, OtherQueuesAreWaitedForWhereTheyWere) {
+  Program program;
+  program.launch(0, 100).launch(0, 30, 1);
+  EXPECT_EQ(program.totalNs(), 102) << "side by side";
+  program.node().after = 0;
+  program.node().afterGapNs = 3;
+  EXPECT_EQ(program.totalNs(), 102 + 3 + 30);
+}
+
+TEST(Replay, TheHostWaitsInSynchronisations) {
+  Program program;
+  program.launch(0, 100).sync(8, 6, 0);
+  EXPECT_EQ(program.totalNs(), 102 + 6);
+  program.sync(4, 6, 0);
+  EXPECT_EQ(program.totalNs(), 108 + 4 + 6) << "the work is done already";
+  program.sync(0, 9);
+  EXPECT_EQ(program.totalNs(), 118 + 9) << "of no work, it takes its time";
+}
+
+TEST(Replay, ABlockingCallReturnsBehindItsWork) {
+  Program program;
+  program.launch(10, 100).item().blocks = true;
+  program.item().durNs = 7;
+  program.launch(0, 1);
+  EXPECT_EQ(program.totalNs(), 10 + 100 + 7 + 2 + 1);
+}
+
+TEST(Replay, ALaunchWaitsForRoomInItsQueue) {
+  Program program;
+  program.launch(0, 100).launch(0, 100).launch(0, 10).item().room = 0;
+  // The first is done at 102, the call returns at 104, and the work is done at 202 + 10.
+  EXPECT_EQ(program.totalNs(), 212);
+  program.launch(0, 1'000, 1);
+  EXPECT_EQ(program.totalNs(), 104 + 2 + 1'000) << "the host goes on behind the wait";
+}
+
+TEST(Replay, RemovedWorkTakesNoTimeAndHoldsNothingUp) {
+  Program program;
+  program.launch(0, 100).launch(0, 500).launch(0, 10).sync(0, 0, 1).launch(0, 1'000, 1);
+  Scenario scenario = program.scenario();
+  scenario.removed[1] = 1;
+  scenario.items[1].durNs = 0;
+  std::vector<DrawnStep::Stretch> drawn;
+  Replay replay(scenario);
+  replay.draw(0, 10'000, &drawn);
+  EXPECT_EQ(replay.pass().totalNs, 102 + 2 + 1'000) << "who waited for it waits for the work before it";
+  std::vector<std::int64_t> ends;
+  for (const auto& stretch : drawn) {
+    if (stretch.kind == DrawnStep::Kind::Work) ends.push_back(stretch.endNs);
+  }
+  EXPECT_THAT(ends, ElementsAre(102, 112, 1'104));
+}
+
+TEST(Replay, StepsEndWithTheirLastItemOrItsWork) {
+  Program program;
+  program.launch(0, 100).nextStep().sync(10, 5).nextStep().nextStep().launch(0, 200);
+  // The second step ends before the work of the first, the third has no items.
+  EXPECT_THAT(program.completions(), ElementsAre(102, 102, 102, 302));
+  program.model.tailNs = 1'000;
+  EXPECT_EQ(program.totalNs(), 2 + 15 + 2 + 1'000);
+}
+
+TEST(Replay, PassesFollowEachOther) {
+  Program program;
+  program.launch(10, 100);
+  const Scenario scenario = program.scenario();
+  Replay replay(scenario);
+  EXPECT_EQ(replay.pass().totalNs, 112);
+  EXPECT_EQ(replay.nowNs(), 12);
+  // The host begins at 12, and the queue is free at 112.
+  const Completions second = replay.pass();
+  EXPECT_EQ(second.atNs.at(0), 212);
+  EXPECT_EQ(second.totalNs, 212 - 12);
+}
+
+TEST(Replay, BatchesComeAtTheRecordedPace) {
+  Program ready;
+  ready.batch(10, 3).nextStep().batch(20, 4);
+  EXPECT_THAT(ready.completions(), ElementsAre(13, 37)) << "handed over in their time";
+  Program late;
+  late.batch(10, 90, 100).nextStep().batch(20, 80, 100).nextStep().batch(150, 5, 100).nextStep().batch(0, 1, 100);
+  // The pace counts from the first; a consumer that comes later than a batch is ready takes it at once.
+  EXPECT_THAT(late.completions(), ElementsAre(100, 200, 350, 450));
+}
+
+TEST(Replay, AThreadThatPreparesItsBatchesTakesTheirTime) {
+  Program program;
+  program.model.loader.serial = true;
+  program.batch(10, 90, 100).nextStep().batch(20, 80, 100).nextStep().batch(150, 5, 100);
+  EXPECT_THAT(program.completions(), ElementsAre(100, 200, 355));
+}
+
+TEST(Replay, WorkersPrepareSideBySideAndNoFurtherAheadThanAllowed) {
+  struct Case {
+    std::uint32_t workers, prefetch;
+    std::int64_t batchNs, gapNs, paceNs;
+  };
+  // The pace is that of the slowest: of the consumer, of the workers, or of batches that may begin so far ahead.
+  for (const Case& one :
+       {Case{1, 2, 100, 10, 100}, Case{2, 2, 100, 10, 50}, Case{4, 2, 100, 10, 25}, Case{4, 2, 100, 60, 65},
+        Case{20, 2, 100, 10, 15}, Case{1, 1, 100, 10, 105}, Case{4, 1, 100, 6, 27}}) {
+    Program program;
+    for (int i = 0; i < 200; ++i) program.batch(one.gapNs, 0).nextStep();
+    program.batch(one.gapNs, 0);
+    Scenario scenario = program.scenario();
+    scenario.pipelined = true;
+    scenario.loader = {.workers = one.workers, .prefetch = one.prefetch, .batchNs = one.batchNs, .handoverNs = 5};
+    const std::vector<std::int64_t> at = Replay(scenario).pass().atNs;
+    EXPECT_NEAR(static_cast<double>(at[200] - at[100]), static_cast<double>(100 * one.paceNs), 100)
+        << one.workers << " workers, " << one.gapNs;
+  }
+}
+
+TEST(Replay, WhatIsComputedSharesTheCores) {
+  Program program;
+  program.launch(30, 100).batch(10, 0).nextStep().launch(50, 100).batch(10, 0);
+  program.model.queueCores = 2;
+  Scenario scenario = program.scenario();
+  scenario.loader.batchNs = 1'000;
+  EXPECT_DOUBLE_EQ(computedPerStep(scenario), (100 + 2 * 2 + 2 * 2 * 100) / 2.0) << "no share is known";
+  scenario.loader.cpuShare = 0.5;
+  EXPECT_DOUBLE_EQ(computedPerStep(scenario), (100 + 2 * 2 + 2 * 2 * 100) / 2.0 + 500);
+  scenario.removed[0] = 1;
+  EXPECT_DOUBLE_EQ(computedPerStep(scenario), (100 + 2 * 2 + 2 * 100) / 2.0 + 500);
+}
+
+TEST(Replay, CoresLimitAChangedLoaderButMakeNothingSlowerThanItWas) {
+  Program program;
+  for (int i = 0; i < 7; ++i) program.batch(10, 0).nextStep();
+  program.batch(10, 0);
+  program.model.hostCores = 2;
+  program.model.measured = {.atNs = {0, 800, 1'600, 2'400, 3'200}, .totalNs = 4'000};
+  Scenario scenario = program.scenario();
+  scenario.pipelined = true;
+  scenario.loader = {.workers = 50, .batchNs = 1'000, .cpuShare = 1};
+  GainLimits limits;
+  EXPECT_EQ(replay(scenario, &limits), 505) << "a batch and 10 ns of the host on two cores";
+  ASSERT_EQ(limits.all().size(), 1U);
+  EXPECT_EQ(limits.all().front().name, "cores");
+  EXPECT_EQ(limits.all().front().beforeNs, 10);
+  program.model.hostCores = 1;
+  EXPECT_EQ(replay(scenario), 800) << "the recorded step";
+  program.model.hostCores = 0;
+  EXPECT_EQ(replay(scenario), 10) << "the cores are not known";
+}
+
+TEST(Replay, ADrawnWindowHoldsWhatLiesInIt) {
+  Program program;
+  program.launch(10, 100).launch(5, 20, 1).sync(3, 4, 0).batch(6, 9);
+  const Scenario scenario = program.scenario();
+  using Kind = DrawnStep::Kind;
+  const auto drawn = [&](std::int64_t from, std::int64_t to) {
+    std::vector<DrawnStep::Stretch> stretches;
+    Replay replay(scenario);
+    replay.draw(from, to, &stretches);
+    replay.pass();
+    std::vector<std::tuple<Kind, std::int64_t, std::int64_t, std::size_t>> out;
+    for (const auto& one : stretches) out.emplace_back(one.kind, one.startNs, one.endNs, one.queue);
+    return out;
+  };
+  // Work is drawn as it is launched, in front of the call. The host waits from 22 to 116, and for a batch from 122 on.
+  using Row = std::tuple<Kind, std::int64_t, std::int64_t, std::size_t>;
+  EXPECT_THAT(drawn(0, 1'000),
+              ElementsAre(Row(Kind::Host, 0, 10, 0), Row(Kind::Work, 12, 112, 0), Row(Kind::Host, 10, 17, 0),
+                          Row(Kind::Work, 19, 39, 1), Row(Kind::Host, 17, 22, 0), Row(Kind::SyncWait, 22, 116, 0),
+                          Row(Kind::Host, 116, 122, 0), Row(Kind::LoaderWait, 122, 131, 0)));
+  EXPECT_THAT(drawn(30, 50),
+              ElementsAre(Row(Kind::Work, 0, 20, 0), Row(Kind::Work, 0, 9, 1), Row(Kind::SyncWait, 0, 20, 0)));
+  EXPECT_TRUE(drawn(500, 600).empty());
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
