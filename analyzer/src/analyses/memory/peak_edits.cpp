@@ -116,7 +116,7 @@ class Foresight {
   Block& kindOf(const Allocation& row) {
     const auto [at, fresh] = kinds_.try_emplace({row.op.value, row.tensor.value, row.role});
     if (!fresh) return at->second;
-    const LiveTensor tensor{0, row.role, std::string(store_.text(row.tensor)), std::string(store_.text(row.op)), 0};
+    const LiveTensor tensor{0, row.role, store_.text(row.tensor), store_.text(row.op), 0};
     for (std::size_t n = 0; n < edits_.size(); ++n) {
       if (edits_[n].role != row.role || edits_[n].origin != originOf(tensor)) continue;
       if (edits_[n].kind == PeakEditKind::FreeEarlier) at->second.late = n;
