@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <ranges>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -65,7 +65,8 @@ prof::Status fillMemory(Analysis& analysis) {
   orderByUse(*devices);
   analysis.memoryByDevice = std::move(*devices);
   if (analysis.memoryByDevice.size() == 1) return {};
-  for (const DeviceMemory& device : analysis.memoryByDevice | std::views::take(kMostMemories)) {
+  const std::size_t shown = std::min(kMostMemories, analysis.memoryByDevice.size());
+  for (const DeviceMemory& device : std::span(analysis.memoryByDevice).first(shown)) {
     auto stats = memoryStats(store, analysis.window, analysis.steps, onlyMemoryOf(device.device));
     if (!stats) return stats.error();
     analysis.memoryStatsByDevice.push_back(std::move(*stats));

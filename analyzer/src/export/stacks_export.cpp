@@ -185,7 +185,7 @@ prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOption
   for (const auto& [label, thread] : byLabel) {
     Stacks& stacks = threads[thread];
     stacks.ownNs.resize(stacks.tree.size());
-    stacks.tree.walk(';', [&](PathTree::Path path, std::string_view frames) {
+    stacks.tree.walk(';', [&, &label = label](PathTree::Path path, std::string_view frames) {
       if (stacks.ownNs[path] > 0) sink.write(fmt::format("{}{} {}\n", label, frames, stacks.ownNs[path]));
     });
   }
