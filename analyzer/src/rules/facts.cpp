@@ -149,7 +149,7 @@ FullestDevice fullestDevice(const Analysis& analysis) {
   FullestDevice fullest;
   for (const DeviceMemory& memory : analysis.memoryByDevice) {
     const auto found = accounts.find(memory.device);
-    const DeviceAccount* device = isOnly ? &analysis.devices[0] : found == accounts.end() ? nullptr : found->second;
+    const DeviceAccount* device = isOnly ? analysis.devices.data() : found == accounts.end() ? nullptr : found->second;
     if (device == nullptr || device->memoryBytes == 0) continue;
     const double share = static_cast<double>(memory.peakBytes) / static_cast<double>(device->memoryBytes);
     if (share > fullest.share) fullest = {device, share, memory.peakBytes, memory.peakAtNs, memory.device};

@@ -154,27 +154,27 @@ TableData leakTable(const analyzer::MemoryStats& memory) {
           numbers(Tables::tr("Grows per step"), Kind::Bytes, rows, [](const auto& r) { return r.bytes; })};
 }
 
-TableData peakEditTable(const std::vector<analyzer::PeakEdit>& rows) {
+TableData peakEditTable(const std::vector<analyzer::PeakEdit>& edits) {
   static constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
-  TableColumn cost = numbers(Tables::tr("Costs a step"), Kind::Duration, rows, [](const auto& r) {
+  TableColumn cost = numbers(Tables::tr("Costs a step"), Kind::Duration, edits, [](const auto& r) {
     return r.costNsPerStep < 0 ? kNotKnown : static_cast<double>(r.costNsPerStep);
   });
-  for (const auto& row : rows) {
+  for (const auto& row : edits) {
     cost.texts.push_back(row.costNsPerStep == 0  ? Tables::tr("nothing")
                          : row.costNsPerStep < 0 ? Tables::tr("not known")
                                                  : QString());
   }
-  return {texts(Tables::tr("Held by"), rows, [](const auto& r) { return words(r.origin); }),
-          texts(Tables::tr("Edit"), rows,
+  return {texts(Tables::tr("Held by"), edits, [](const auto& r) { return words(r.origin); }),
+          texts(Tables::tr("Edit"), edits,
                 [](const auto& r) {
                   return r.kind == analyzer::PeakEditKind::Recompute ? Tables::tr("recompute")
                                                                      : Tables::tr("free earlier");
                 }),
-          numbers(Tables::tr("Saves"), Kind::Bytes, rows, [](const auto& r) { return r.bytes; }),
+          numbers(Tables::tr("Saves"), Kind::Bytes, edits, [](const auto& r) { return r.bytes; }),
           std::move(cost),
-          numbers(Tables::tr("Peak then"), Kind::Bytes, rows, [](const auto& r) { return r.peakAfterBytes; }),
-          numbers(Tables::tr("Blocks"), Kind::Count, rows, [](const auto& r) { return r.count; }),
-          texts(Tables::tr("Why"), rows, [](const auto& r) { return words(r.why); })};
+          numbers(Tables::tr("Peak then"), Kind::Bytes, edits, [](const auto& r) { return r.peakAfterBytes; }),
+          numbers(Tables::tr("Blocks"), Kind::Count, edits, [](const auto& r) { return r.count; }),
+          texts(Tables::tr("Why"), edits, [](const auto& r) { return words(r.why); })};
 }
 
 TableData allocatorTable(const analyzer::Analysis& analysis) {

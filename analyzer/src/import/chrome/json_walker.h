@@ -89,8 +89,8 @@ class JsonWalker {
 };
 
 /// The text with '?' in place of bytes that are no UTF-8 and spaces in place of control characters inside strings: what
-/// some writers put into names, and no parser takes. As long as `text`.
-std::string mendedJson(std::string_view text);
+/// some writers put into names, and no parser takes. As long as `given`.
+std::string mendedJson(std::string_view given);
 
 /// The position of the last place in `text` where an event seems to begin right after another one; npos when there is
 /// none. `gapStart` is where the event before it ends. A guess: the walk tells whether it was right.
