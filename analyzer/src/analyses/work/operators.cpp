@@ -79,17 +79,14 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
           const auto spans = operators.find(thread[i]);
           if (spans == operators.end()) continue;
           const auto& up = parents.at(thread[i]);
-          const HostSpan* inner = operatorAt(spans->second, up, time[i]);
-          if (inner == nullptr) continue;
+          const std::size_t at = spanAt(spans->second, up, time[i]);
+          if (at == kNoSpan) continue;
+          const HostSpan* inner = spans->second[at];
           const auto delta = takes ? static_cast<std::int64_t>(bytes[i]) : -static_cast<std::int64_t>(bytes[i]);
           prof::addTo(rows.of(*inner).selfMemBytes, delta);
           ++rows.counted(*inner).self.marks;
-          const auto at = std::lower_bound(spans->second.begin(), spans->second.end(), inner,
-                                           [](const HostSpan* a, const HostSpan* b) {
-                                             return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
-                                           });
           const HostSpan* last = nullptr;
-          for (auto p = static_cast<std::size_t>(at - spans->second.begin()); p != kNoSpan; p = up[p]) {
+          for (std::size_t p = at; p != kNoSpan; p = up[p]) {
             const HostSpan* around = spans->second[p];
             if (last == nullptr || !rows.same(*last, *around)) {
               prof::addTo(rows.of(*around).memBytes, delta);

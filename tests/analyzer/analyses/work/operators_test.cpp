@@ -81,5 +81,23 @@ TEST(OperatorMemory, IsTheInnermostsOwnAndOfAllAround) {
   EXPECT_EQ(found["inner"], Figures(500 - 200 + 64, 500 - 200 + 64));
 }
 
+TEST(OperatorMemory, OfTwoWithTheSameTimesIsTheSecondsOwnAndOfBoth) {
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1)});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  for (const char* name : {"outer", "inner"}) {
+    builder.append(
+        Range{.durNs = 100, .thread = ThreadId(1), .category = builder.intern("cpu_op"), .name = builder.intern(name)});
+  }
+  builder.append(Allocation{
+      .timeNs = 10, .thread = ThreadId(1), .action = MemoryAction::Allocate, .address = 4096, .bytes = 1000});
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis);
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> found;
+  for (const OperatorRow& row : analysis->operators) found[row.name] = {row.memBytes, row.selfMemBytes};
+  EXPECT_EQ(found["outer"], std::pair(std::int64_t{1000}, std::int64_t{0}));
+  EXPECT_EQ(found["inner"], std::pair(std::int64_t{1000}, std::int64_t{1000}));
+}
+
 }  // namespace
 }  // namespace lacuna::analyzer
