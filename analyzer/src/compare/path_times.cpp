@@ -40,7 +40,7 @@ void PathTimeSums::compact() {
   times_.resize(kept);
 }
 
-std::vector<PathTimes> PathTimeSums::take() {
+std::vector<PathTimes> PathTimeSums::byPath() {
   compact();
   std::vector<PathTimes> out;
   for (std::size_t from = 0, to = 0; from < times_.size(); from = to) {

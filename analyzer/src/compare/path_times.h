@@ -11,7 +11,7 @@
 
 namespace lacuna::analyzer {
 
-/// What a path took in a step.
+/// The time that a path took in one step.
 struct StepTime {
   PathTree::Path path = PathTree::kRoot;
   std::uint32_t step = 0;
@@ -34,7 +34,7 @@ class PathTimeSums {
   void add(StepTime time);
   void addDevice(StepTime time);
   /// In order of paths; holds until the next add.
-  std::vector<PathTimes> take();
+  std::vector<PathTimes> byPath();
 
  private:
   void compact();

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "analyses/time/chunks.h"
+#include "analyses/work/host_nesting.h"
 #include "analyses/work/launch_index.h"
 #include "compare/path_times.h"
 #include "lacuna/prof/bounds.h"
@@ -84,7 +85,7 @@ class TreeBuilder {
     }
   }
 
-  /// What each path took, step by step.
+  /// The times of all that was added; leaves none.
   PathTimeSums takeTimes() { return std::move(times_); }
 
  private:
@@ -118,10 +119,7 @@ class TreeBuilder {
         byThread[span.thread].push_back(&span);
     }
     for (auto& [thread, spans] : byThread) {
-      // Of ranges with the same times the first is the outer one.
-      std::stable_sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
-        return a->startNs != b->startNs ? a->startNs < b->startNs : a->endNs > b->endNs;
-      });
+      sortOuterFirst(spans);
       auto& list = nested_[thread];
       std::vector<std::size_t> stack;
       for (const HostSpan* span : spans) {
@@ -288,7 +286,7 @@ prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after) {
   PathTree tree;
   auto sums = timesOf(before, after, tree, diff.framesLeftOut);
   if (!sums) return sums.error();
-  const std::vector<PathTimes> a = sums->first.take(), b = sums->second.take();
+  const std::vector<PathTimes> a = sums->first.byPath(), b = sums->second.byPath();
   const auto stepsA = durationsOf(before);
   const auto stepsB = durationsOf(after);
   const auto floor = static_cast<std::int64_t>(kFloor * static_cast<double>(medianOf(stepsA)));

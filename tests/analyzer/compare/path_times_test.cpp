@@ -23,7 +23,7 @@ TEST(PathTimes, AreSumsByStepInOrderOfPaths) {
   sums.addDevice({.path = 3, .step = 0, .ns = 10});
   sums.add({.path = 7, .step = 2, .ns = -1});
   sums.add({.path = 7, .step = 0, .ns = 3});
-  const auto times = sums.take();
+  const auto times = sums.byPath();
   ASSERT_EQ(times.size(), 2U);
   EXPECT_EQ(times[0].path, 3U);
   EXPECT_EQ(times[0].deviceNs, 10);
@@ -43,7 +43,7 @@ TEST(PathTimes, OfMoreThanABatchAddUp) {
     sums.add(time);
   }
   std::size_t seen = 0;
-  for (const PathTimes& times : sums.take()) {
+  for (const PathTimes& times : sums.byPath()) {
     for (const StepTime& time : times.steps) {
       ++seen;
       EXPECT_EQ((expected[{times.path, time.step}]), time.ns);
@@ -56,7 +56,7 @@ TEST(PathTimes, StopAtTheLargestSum) {
   PathTimeSums sums;
   constexpr auto kMost = prof::kMostOfSum<std::int64_t>;
   for (int i = 0; i < 3; ++i) sums.addDevice({.path = 1, .step = 0, .ns = kMost});
-  const auto times = sums.take();
+  const auto times = sums.byPath();
   ASSERT_EQ(times.size(), 1U);
   EXPECT_EQ(times[0].deviceNs, kMost);
   EXPECT_EQ(times[0].steps[0].ns, kMost);

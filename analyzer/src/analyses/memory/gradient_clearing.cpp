@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyses/memory/gradient_clearing.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 
+#include "analyses/work/host_nesting.h"
 #include "analyses/work/name_guesses.h"
 
 namespace lacuna::analyzer {
@@ -34,9 +33,7 @@ std::vector<const HostSpan*> gradientClearing(const Store& store, const Timeline
     if (span.activity == Activity::Operator) operators[span.thread].push_back(&span);
   }
   for (auto& [thread, spans] : operators) {
-    std::stable_sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
-      return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
-    });
+    sortOuterFirst(spans);
     prof::TimeNs endNs = INT64_MIN;
     for (const HostSpan* span : spans) {
       if (span->startNs < endNs) continue;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "analyses/work/host_nesting.h"
 #include "analyses/work/host_profile.h"
 #include "analyses/work/launch_index.h"
 #include "lacuna/prof/bounds.h"
@@ -171,11 +172,7 @@ void LedgerAccountant::Impl::buildProfiles() {
   std::vector<const HostSpan*> everywhere;
   sorted.reserve(timeline.host.size());
   for (const HostSpan& span : timeline.host) (span.thread ? sorted : everywhere).push_back(&span);
-  const auto byStart = [](const HostSpan* a, const HostSpan* b) {
-    return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
-  };
-  // Of ranges with the same times the first is the outer one.
-  std::stable_sort(sorted.begin(), sorted.end(), byStart);
+  sortOuterFirst(sorted);
   std::unordered_map<ThreadId, std::vector<const HostSpan*>> ofThread;
   std::unordered_map<ProcessId, std::vector<const HostSpan*>> ofProcess;
   for (const HostSpan* span : sorted) {
@@ -185,7 +182,7 @@ void LedgerAccountant::Impl::buildProfiles() {
   const auto finish = [&](std::vector<const HostSpan*>& spans) {
     if (!everywhere.empty()) {
       spans.insert(spans.end(), everywhere.begin(), everywhere.end());
-      std::stable_sort(spans.begin(), spans.end(), byStart);
+      sortOuterFirst(spans);
     }
     return flatten(spans);
   };

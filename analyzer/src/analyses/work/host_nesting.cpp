@@ -7,17 +7,18 @@
 
 namespace lacuna::analyzer {
 
+void sortOuterFirst(std::vector<const HostSpan*>& spans) {
+  std::stable_sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
+    return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
+  });
+}
+
 ByThread sortedByThread(const Timeline& timeline, bool (*wanted)(const HostSpan&)) {
   ByThread out;
   for (const HostSpan& span : timeline.host) {
     if (wanted(span)) out[span.thread].push_back(&span);
   }
-  for (auto& [thread, spans] : out) {
-    // Of ranges with the same times the first is the outer one.
-    std::stable_sort(spans.begin(), spans.end(), [](const HostSpan* a, const HostSpan* b) {
-      return std::tuple(a->startNs, b->endNs) < std::tuple(b->startNs, a->endNs);
-    });
-  }
+  for (auto& [thread, spans] : out) sortOuterFirst(spans);
   return out;
 }
 

@@ -10,7 +10,11 @@
 /// Which spans of a host thread lie around which.
 namespace lacuna::analyzer {
 
-/// Per thread, spans by start with parents before children.
+/// Sorts the spans of a thread by begin, outer ones first. Two with the same times keep their order: the first of them
+/// is the outer one.
+void sortOuterFirst(std::vector<const HostSpan*>& spans);
+
+/// Per thread, in that order.
 using ByThread = std::unordered_map<prof::ThreadId, std::vector<const HostSpan*>>;
 ByThread sortedByThread(const Timeline& timeline, bool (*wanted)(const HostSpan&));
 
