@@ -12,6 +12,7 @@
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/export.h"
 #include "lacuna/analyzer/store.h"
+#include "support/proto_message.h"
 #include "support/random_store.h"
 #include "support/temp_file.h"
 
@@ -21,32 +22,11 @@ namespace {
 using namespace prof;
 using testing::Contains;
 using testing::HasSubstr;
-
-/// A message written by hand: numbers, texts and messages by field.
-class Message {
- public:
-  Message& set(std::uint32_t field, std::uint64_t value) {
-    proto::putNumber(bytes_, field, value);
-    return *this;
-  }
-  Message& set(std::uint32_t field, std::string_view text) {
-    proto::putBytes(bytes_, field, text);
-    return *this;
-  }
-  Message& set(std::uint32_t field, const Message& message) { return set(field, std::string_view(message.bytes_)); }
-  Message& fixed(std::uint32_t field, std::uint64_t value) {
-    proto::putFixed(bytes_, field, value);
-    return *this;
-  }
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
+using Message = test::ProtoMessage;
 
 std::string traceOf(const std::vector<Message>& packets) {
   std::string out;
-  for (const Message& packet : packets) proto::putBytes(out, 1, packet.bytes());
+  for (const Message& packet : packets) proto::putBytes(out, 1, packet.bytes);
   return out;
 }
 
@@ -544,7 +524,7 @@ std::string withoutOurs(std::string_view trace) {
       if (field.number == 1987) continue;
       field.wire == proto::Wire::Bytes ? kept.set(field.number, field.bytes) : kept.set(field.number, field.value);
     }
-    proto::putBytes(out, 1, kept.bytes());
+    proto::putBytes(out, 1, kept.bytes);
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/import/chrome/places_fixture.h"
 #include "lacuna/analyzer/store_builder.h"
 
 namespace lacuna::analyzer {
@@ -19,7 +20,7 @@ using prof::DeviceKind;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class ImportedPlacesTest : public testing::Test {
+class ImportedPlacesTest : public PlacesTest {
  protected:
   std::uint32_t host(const std::string& pid, const std::string& tid) {
     const std::uint32_t number = places_.locationFor({pid, tid});
@@ -40,14 +41,6 @@ class ImportedPlacesTest : public testing::Test {
     }
     return out;
   }
-  [[nodiscard]] std::string_view text(prof::StringId id) const { return builder_.text(id); }
-  prof::Process::Columns& processes() { return builder_.columns<prof::Process>(); }
-  prof::Thread::Columns& threads() { return builder_.columns<prof::Thread>(); }
-  prof::Device::Columns& devices() { return builder_.columns<prof::Device>(); }
-  prof::Queue::Columns& queues() { return builder_.columns<prof::Queue>(); }
-
-  StoreBuilder builder_;
-  ImportedPlaces places_{builder_};
 };
 
 TEST_F(ImportedPlacesTest, APidAndATidAreAThreadOfAProcess) {

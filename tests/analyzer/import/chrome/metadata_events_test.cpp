@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/import/chrome/places_fixture.h"
 #include "import/chrome/chrome_lives.h"
 #include "import/chrome/imported_places.h"
 #include "lacuna/analyzer/store_builder.h"
@@ -21,7 +22,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// Threads 10/11 and 20/21, a stream of device 1 and one of "cuda:0".
-class MetadataEventsTest : public testing::Test {
+class MetadataEventsTest : public PlacesTest {
  protected:
   MetadataEventsTest() {
     for (const ChromeLocation& place :
@@ -39,14 +40,6 @@ class MetadataEventsTest : public testing::Test {
                [&](const std::string& pid, const std::string& tid) { return places_.findThread(pid, tid); }},
               builder_);
   }
-  [[nodiscard]] std::string_view text(prof::StringId id) const { return builder_.text(id); }
-  prof::Process::Columns& processes() { return builder_.columns<prof::Process>(); }
-  prof::Thread::Columns& threads() { return builder_.columns<prof::Thread>(); }
-  prof::Device::Columns& devices() { return builder_.columns<prof::Device>(); }
-  prof::Queue::Columns& queues() { return builder_.columns<prof::Queue>(); }
-
-  StoreBuilder builder_;
-  ImportedPlaces places_{builder_};
 };
 
 TEST_F(MetadataEventsTest, NamePlacesAndStayInTheEnvironment) {

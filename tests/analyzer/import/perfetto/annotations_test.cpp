@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "formats/proto_wire.h"
+#include "support/proto_message.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -20,29 +21,11 @@ namespace {
 using prof::ArgType;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-/// Fields of an annotation, or of a value inside one.
-class Fields {
- public:
-  Fields& number(std::uint32_t field, std::uint64_t value) {
-    proto::putNumber(bytes, field, value);
-    return *this;
-  }
-  Fields& real(std::uint32_t field, double value) {
-    proto::putFixed(bytes, field, std::bit_cast<std::uint64_t>(value));
-    return *this;
-  }
-  Fields& text(std::uint32_t field, std::string_view value) {
-    proto::putBytes(bytes, field, value);
-    return *this;
-  }
-  Fields& inside(std::uint32_t field, const Fields& value) { return text(field, value.bytes); }
-
-  std::string bytes;
-};
+/// An annotation, or a value inside one.
+using Fields = test::ProtoMessage;
 
 Fields named(std::string_view name) {
-  return Fields().text(10, name);
+  return Fields().set(10, name);
 }
 
 class PerfettoAnnotationsTest : public testing::Test {
@@ -81,13 +64,13 @@ TEST_F(PerfettoAnnotationsTest, NumbersKeepTheirType) {
   };
   const auto minus3 = static_cast<std::uint64_t>(-3);
   const Case cases[] = {{named("k"), ArgType::Null, 0},
-                        {named("k").number(2, 0), ArgType::Bool, 0},
-                        {named("k").number(2, 5), ArgType::Bool, 1},
-                        {named("k").number(3, 7), ArgType::I64, 7},
-                        {named("k").number(4, minus3), ArgType::I64, minus3},
-                        {named("k").number(7, INT64_MAX), ArgType::I64, INT64_MAX},
+                        {named("k").set(2, 0), ArgType::Bool, 0},
+                        {named("k").set(2, 5), ArgType::Bool, 1},
+                        {named("k").set(3, 7), ArgType::I64, 7},
+                        {named("k").set(4, minus3), ArgType::I64, minus3},
+                        {named("k").set(7, INT64_MAX), ArgType::I64, INT64_MAX},
                         {named("k").real(5, -0.5), ArgType::F64, std::bit_cast<std::uint64_t>(-0.5)},
-                        {Fields().number(4, 9).text(10, "k"), ArgType::I64, 9}};
+                        {Fields().set(4, 9).set(10, "k"), ArgType::I64, 9}};
   for (const Case& one : cases) {
     const prof::Arg arg = argOf(one.fields);
     EXPECT_EQ(arg.type, one.type);
@@ -105,14 +88,14 @@ TEST_F(PerfettoAnnotationsTest, TextsAndLargeNumbersAreTexts) {
     ArgType type;
     std::string_view text;
   };
-  const Case cases[] = {{named("k").text(6, "a\"b"), ArgType::Text, "a\"b"},
-                        {named("k").text(6, ""), ArgType::Text, ""},
-                        {named("k").number(17, 4), ArgType::Text, "kept elsewhere"},
-                        {named("k").number(3, UINT64_MAX), ArgType::Json, "18446744073709551615"},
-                        {named("k").number(7, std::uint64_t{1} << 63), ArgType::Json, "9223372036854775808"},
-                        {named("k").text(9, "{\"a\": [1]}"), ArgType::Json, "{\"a\": [1]}"},
-                        {named("k").text(9, "{a"), ArgType::Text, "{a"},
-                        {named("k").number(4, 1).text(6, "the last counts"), ArgType::Text, "the last counts"}};
+  const Case cases[] = {{named("k").set(6, "a\"b"), ArgType::Text, "a\"b"},
+                        {named("k").set(6, ""), ArgType::Text, ""},
+                        {named("k").set(17, 4), ArgType::Text, "kept elsewhere"},
+                        {named("k").set(3, UINT64_MAX), ArgType::Json, "18446744073709551615"},
+                        {named("k").set(7, std::uint64_t{1} << 63), ArgType::Json, "9223372036854775808"},
+                        {named("k").set(9, "{\"a\": [1]}"), ArgType::Json, "{\"a\": [1]}"},
+                        {named("k").set(9, "{a"), ArgType::Text, "{a"},
+                        {named("k").set(4, 1).set(6, "the last counts"), ArgType::Text, "the last counts"}};
   for (const Case& one : cases) {
     const prof::Arg arg = argOf(one.fields);
     EXPECT_EQ(arg.type, one.type) << one.text;
@@ -123,10 +106,9 @@ TEST_F(PerfettoAnnotationsTest, TextsAndLargeNumbersAreTexts) {
 TEST_F(PerfettoAnnotationsTest, SetsCountFromOneAndHaveAShapeOfTheirNames) {
   interned_.names[3] = builder_.intern("in\nterned");
   EXPECT_FALSE(add({}));
-  EXPECT_FALSE(add({Fields().number(4, 1)})) << "without a name";
-  EXPECT_EQ(add({named("a").number(4, 1), Fields().number(1, 3).number(4, 2), named("a").number(4, 3)}),
-            prof::ArgSetId(1));
-  EXPECT_EQ(add({Fields().number(1, 99).number(4, 1), named("q\"")}), prof::ArgSetId(2));
+  EXPECT_FALSE(add({Fields().set(4, 1)})) << "without a name";
+  EXPECT_EQ(add({named("a").set(4, 1), Fields().set(1, 3).set(4, 2), named("a").set(4, 3)}), prof::ArgSetId(1));
+  EXPECT_EQ(add({Fields().set(1, 99).set(4, 1), named("q\"")}), prof::ArgSetId(2));
   const auto& sets = builder_.columns<prof::ArgSet>();
   EXPECT_THAT(sets.id, ElementsAre(prof::ArgSetId(1), prof::ArgSetId(2)));
   EXPECT_EQ(builder_.text(sets.shape[0]), "+a\n+in\\nterned\n+a");
@@ -138,85 +120,82 @@ TEST_F(PerfettoAnnotationsTest, SetsCountFromOneAndHaveAShapeOfTheirNames) {
 TEST_F(PerfettoAnnotationsTest, DictionariesAndListsBecomeJson) {
   interned_.names[3] = builder_.intern("three");
   interned_.texts[4] = builder_.intern("four");
-  const auto item = [](std::uint64_t value) { return Fields().number(4, value); };
-  EXPECT_EQ(jsonOf(named("k").inside(11, named("a").number(4, 1)).inside(11, Fields().number(1, 3).number(17, 4))),
+  const auto item = [](std::uint64_t value) { return Fields().set(4, value); };
+  EXPECT_EQ(jsonOf(named("k").set(11, named("a").set(4, 1)).set(11, Fields().set(1, 3).set(17, 4))),
             R"({"a": 1, "three": "four"})");
-  EXPECT_EQ(jsonOf(named("k").inside(12, item(1)).inside(12, Fields()).inside(12, Fields().number(2, 1))),
-            "[1, null, true]");
+  EXPECT_EQ(jsonOf(named("k").set(12, item(1)).set(12, Fields()).set(12, Fields().set(2, 1))), "[1, null, true]");
   EXPECT_EQ(jsonOf(named("k")
-                       .inside(12, Fields().inside(12, item(1)).inside(12, item(2)))
-                       .inside(12, Fields().inside(11, named("").text(6, "\n")))),
+                       .set(12, Fields().set(12, item(1)).set(12, item(2)))
+                       .set(12, Fields().set(11, named("").set(6, "\n")))),
             R"([[1, 2], {"": "\n"}])");
   EXPECT_EQ(jsonOf(named("k")
-                       .inside(12, Fields().number(3, UINT64_MAX))
-                       .inside(12, item(static_cast<std::uint64_t>(-1)))
-                       .inside(12, Fields().real(5, 0.25))
-                       .inside(12, Fields().real(5, std::numeric_limits<double>::infinity()))
-                       .inside(12, Fields().text(9, "[2]"))
-                       .inside(12, Fields().text(9, "[2"))),
+                       .set(12, Fields().set(3, UINT64_MAX))
+                       .set(12, item(static_cast<std::uint64_t>(-1)))
+                       .set(12, Fields().real(5, 0.25))
+                       .set(12, Fields().real(5, std::numeric_limits<double>::infinity()))
+                       .set(12, Fields().set(9, "[2]"))
+                       .set(12, Fields().set(9, "[2"))),
             R"([18446744073709551615, -1, 0.25, null, [2], "[2"])");
   EXPECT_EQ(annotations_.unread(), 0U);
 }
 
 TEST_F(PerfettoAnnotationsTest, NestedValuesOfTheOlderFormBecomeJson) {
-  const auto whole = [](std::uint64_t value) { return Fields().number(5, value); };
-  EXPECT_EQ(jsonOf(named("k").inside(8, whole(7))), "7");
-  EXPECT_EQ(jsonOf(named("k").inside(8, Fields())), "null");
-  EXPECT_EQ(
-      jsonOf(named("k").inside(
-          8, Fields().number(1, 1).text(2, "a").text(2, "b\"").inside(3, whole(1)).inside(3, Fields().number(7, 1)))),
-      R"({"a": 1, "b\"": true})");
-  EXPECT_EQ(jsonOf(named("k").inside(8, Fields()
-                                            .number(1, 2)
-                                            .inside(4, Fields().real(6, 1.5))
-                                            .inside(4, Fields().real(6, std::numeric_limits<double>::quiet_NaN()))
-                                            .inside(4, Fields().text(8, "t"))
-                                            .inside(4, Fields().number(1, 1)))),
+  const auto whole = [](std::uint64_t value) { return Fields().set(5, value); };
+  EXPECT_EQ(jsonOf(named("k").set(8, whole(7))), "7");
+  EXPECT_EQ(jsonOf(named("k").set(8, Fields())), "null");
+  EXPECT_EQ(jsonOf(named("k").set(
+                8, Fields().set(1, 1).set(2, "a").set(2, "b\"").set(3, whole(1)).set(3, Fields().set(7, 1)))),
+            R"({"a": 1, "b\"": true})");
+  EXPECT_EQ(jsonOf(named("k").set(8, Fields()
+                                         .set(1, 2)
+                                         .set(4, Fields().real(6, 1.5))
+                                         .set(4, Fields().real(6, std::numeric_limits<double>::quiet_NaN()))
+                                         .set(4, Fields().set(8, "t"))
+                                         .set(4, Fields().set(1, 1)))),
             R"([1.5, null, "t", {}])");
-  EXPECT_EQ(jsonOf(named("k").inside(8, Fields().number(1, 1).text(2, "a").inside(3, whole(1)).inside(3, whole(2)))),
-            R"({"a": 1})")
+  EXPECT_EQ(jsonOf(named("k").set(8, Fields().set(1, 1).set(2, "a").set(3, whole(1)).set(3, whole(2)))), R"({"a": 1})")
       << "a value without a key";
-  EXPECT_EQ(jsonOf(named("k").inside(12, Fields().inside(8, whole(7)))), "[7]");
+  EXPECT_EQ(jsonOf(named("k").set(12, Fields().set(8, whole(7)))), "[7]");
 }
 
 /// A value inside so many lists.
 Fields deep(int lists) {
-  Fields value = Fields().number(4, 1);
-  for (int i = 0; i < lists; ++i) value = Fields().inside(12, value);
+  Fields value = Fields().set(4, 1);
+  for (int i = 0; i < lists; ++i) value = Fields().set(12, value);
   return value;
 }
 
 TEST_F(PerfettoAnnotationsTest, ValuesThatAreTooDeepAreLeftOutAndCounted) {
-  EXPECT_EQ(jsonOf(named("k").inside(12, deep(63))), std::string(64, '[') + "1" + std::string(64, ']'));
+  EXPECT_EQ(jsonOf(named("k").set(12, deep(63))), std::string(64, '[') + "1" + std::string(64, ']'));
   EXPECT_EQ(annotations_.unread(), 0U);
-  const prof::Arg arg = argOf(named("k").inside(12, deep(64)));
+  const prof::Arg arg = argOf(named("k").set(12, deep(64)));
   EXPECT_EQ(arg.type, ArgType::Null);
   EXPECT_EQ(annotations_.unread(), 1U);
 }
 
 TEST_F(PerfettoAnnotationsTest, DamagedAnnotationsAreLeftOutAndCounted) {
-  Fields cut = named("k").text(6, "some text");
+  Fields cut = named("k").set(6, "some text");
   cut.bytes.pop_back();
   EXPECT_FALSE(add({cut}));
   EXPECT_THAT(args().set, IsEmpty());
   EXPECT_EQ(annotations_.unread(), 1U);
-  Fields list = named("k").inside(12, cut);
+  Fields list = named("k").set(12, cut);
   EXPECT_EQ(argOf(list).type, ArgType::Null) << "the name stays";
   EXPECT_EQ(annotations_.unread(), 2U);
 }
 
 TEST_F(PerfettoAnnotationsTest, AValueOfAnUnknownFormIsCountedUnlessAnotherIsThere) {
-  EXPECT_EQ(argOf(named("k").text(14, "proto")).type, ArgType::Null);
+  EXPECT_EQ(argOf(named("k").set(14, "proto")).type, ArgType::Null);
   EXPECT_EQ(annotations_.unread(), 1U);
-  EXPECT_EQ(argOf(named("k").text(14, "proto").number(4, 1)).type, ArgType::I64);
-  EXPECT_EQ(argOf(named("k").text(16, "type.Name").number(13, 5)).type, ArgType::Null) << "names of types alone";
+  EXPECT_EQ(argOf(named("k").set(14, "proto").set(4, 1)).type, ArgType::I64);
+  EXPECT_EQ(argOf(named("k").set(16, "type.Name").set(13, 5)).type, ArgType::Null) << "names of types alone";
   EXPECT_EQ(annotations_.unread(), 1U);
 }
 
 TEST_F(PerfettoAnnotationsTest, NestedValuesAndTextsThatAreNotReadAreCounted) {
-  argOf(named("k").text(8, "\xff"));
+  argOf(named("k").set(8, "\xff"));
   EXPECT_EQ(annotations_.unread(), 1U);
-  argOf(named("k").number(17, 99));
+  argOf(named("k").set(17, 99));
   EXPECT_EQ(annotations_.unread(), 2U);
 }
 

@@ -12,27 +12,14 @@
 
 #include "formats/proto_wire.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "support/proto_message.h"
 
 namespace lacuna::analyzer {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-class Descriptor {
- public:
-  Descriptor& set(std::uint32_t field, std::uint64_t value) {
-    proto::putNumber(bytes, field, value);
-    return *this;
-  }
-  Descriptor& set(std::uint32_t field, std::string_view text) {
-    proto::putBytes(bytes, field, text);
-    return *this;
-  }
-  Descriptor& set(std::uint32_t field, const Descriptor& inside) { return set(field, std::string_view(inside.bytes)); }
-
-  std::string bytes;
-};
+using Descriptor = test::ProtoMessage;
 
 constexpr std::uint32_t kUuidField = 1, kNameField = 2, kProcessField = 3, kThreadField = 4, kParentField = 5,
                         kCounterField = 8;
