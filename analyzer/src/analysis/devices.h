@@ -25,7 +25,7 @@ std::string deviceLabel(prof::DeviceKind kind, std::uint32_t index);
 /// The same of the trace's devices.
 class DeviceLabels {
  public:
-  /// Of an analysis without a trace, none.
+  /// `store` is null for an analysis without a trace: no device has a label then.
   explicit DeviceLabels(const Store* store);
   /// Empty where the trace has no device of that id.
   [[nodiscard]] std::string of(prof::DeviceId id) const;

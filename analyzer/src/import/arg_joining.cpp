@@ -109,8 +109,8 @@ class ArgJoining {
     });
   }
 
-  /// The rows of one name, which are the last of `order`. Of the values of one set the end's stays, of several ends the
-  /// last one's.
+  /// Sorts the rows of one name, which are the last of `order`, by set. A set keeps one value: the end's, and the last
+  /// one's of several ends.
   void sortRun(RowOrder& order, std::uint32_t from, std::uint32_t to) {
     const auto first = order.end() - (to - from);
     const auto setOf = [&](std::uint32_t row) { return args_.set[row]; };

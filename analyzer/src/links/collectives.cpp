@@ -137,7 +137,7 @@ class Listing {
   std::unordered_map<prof::StringId, CollectiveKind> kinds_;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // of communicators, by NCCL's
   CollectiveList out_;
-  /// Of out_.communicators, by name, group and ranks.
+  /// The position of a communicator in out_.communicators, by its name, group and ranks.
   std::map<std::tuple<std::string, std::string, std::uint32_t>, std::uint32_t> places_;
 };
 

@@ -8,6 +8,7 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "lacuna/analyzer/utf8.h"
 #include "lacuna/prof/amounts.h"
 #include "views/words.h"
 
@@ -123,7 +124,7 @@ QString TreemapView::nameOf(const MapTile& tile) const {
     return tile.group ? tr("%1 more").arg(countWords(tile.count)) : tr("%1 smaller").arg(countWords(tile.count));
   if (tile.kind != Kind::Block) return tr("%1 ×%2").arg(originOf(*tile.group), countWords(tile.count));
   const analyzer::LiveTensor& tensor = moment_->live[tree_.order[tile.first]].tensor;
-  const QString name = words((tensor.tensor.empty() ? tensor.op : tensor.tensor).substr(0, kLongestName));
+  const QString name = words(analyzer::headOf(tensor.tensor.empty() ? tensor.op : tensor.tensor, kLongestName));
   return name.isEmpty() ? tr("(unnamed)") : name;
 }
 

@@ -28,7 +28,7 @@ std::string sequenceOf(std::uint32_t code) {
   return {static_cast<char>(240 + code / 262144), more(code / 4096), more(code / 64), more(code)};
 }
 
-/// Bytes of which many make up characters, whole and cut.
+/// Characters in any order, some of them cut.
 std::string randomBytes(std::mt19937& random) {
   std::string bytes;
   for (std::uint32_t i = random() % 8; i > 0; --i) {

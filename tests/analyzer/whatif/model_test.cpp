@@ -179,7 +179,7 @@ TEST(ReplayModel, BatchesThatCameLateHaveAPace) {
     TimeNs waitNs;
     std::int64_t periodNs;
   };
-  // Batches come 1,000 ns apart, of which a twentieth is what handing over may take.
+  // Batches come 1,000 ns apart, and handing one over may take a twentieth of that.
   for (const Case& one : {Case{20, 0}, Case{50, 0}, Case{51, 1'000}, Case{300, 1'000}}) {
     RecordedProgram program(6);
     const auto model = program.batch(400 - one.waitNs, 400).launch(420, 430, 450, 500).model();

@@ -52,7 +52,7 @@ struct DeviceMemory {
   std::vector<RolePoint> curve;  ///< at most some 500 points: of each stretch the moment with most bytes
   AllocatorState allocator;
 };
-/// So many devices have statistics of their own, each for passes over all allocations.
+/// This many devices have statistics of their own; each takes passes over all allocations.
 inline constexpr std::size_t kMostMemories = 64;
 /// By device id. Two passes over the allocations, memory by the number of live blocks.
 prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::TimeWindow window);

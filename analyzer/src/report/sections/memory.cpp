@@ -33,26 +33,24 @@ std::string cellName(std::string_view name) {
 
 /// A tensor that is alive at a peak.
 struct Live {
-  const LiveTensor* tensor;
+  const LiveTensor* block;
   const TensorLife* life;
-  std::string name, device, age, stay;
+  std::string name, tensor, op, device, age, stay;
 };
 
 const Column<Live> kLive[]{
     {{"name", "alive at the peak", ColumnKind::Name, "the tensor and its operator"}, kValueOf<&Live::name>},
     {{"bytes", "size", ColumnKind::Bytes, "of the block"},
-     [](const Live& live) -> TableCell { return live.tensor->bytes; }},
+     [](const Live& live) -> TableCell { return live.block->bytes; }},
     {{"role", "", ColumnKind::Text, "`parameter`, `gradient`, …; `other`: not known"},
-     [](const Live& live) -> TableCell { return std::string(roleName(live.tensor->role)); }},
+     [](const Live& live) -> TableCell { return std::string(roleName(live.block->role)); }},
     {{"role_words", "role", ColumnKind::Text, "the same in words"},
-     [](const Live& live) -> TableCell { return std::string(roleWords(live.tensor->role)); }},
-    {{"tensor", "", ColumnKind::Name, "its name, where it has one"},
-     [](const Live& live) -> TableCell { return cellName(live.tensor->tensor); }},
-    {{"op", "", ColumnKind::Name, "the operator that allocated it"},
-     [](const Live& live) -> TableCell { return cellName(live.tensor->op); }},
+     [](const Live& live) -> TableCell { return std::string(roleWords(live.block->role)); }},
+    {{"tensor", "", ColumnKind::Name, "its name, where it has one"}, kValueOf<&Live::tensor>},
+    {{"op", "", ColumnKind::Name, "the operator that allocated it"}, kValueOf<&Live::op>},
     {{"device", "", ColumnKind::Text, "as in `devices[]`"}, kValueOf<&Live::device>},
     {{"allocated_ns", "", ColumnKind::Time, "when it was allocated"},
-     [](const Live& live) -> TableCell { return live.tensor->allocatedNs; }},
+     [](const Live& live) -> TableCell { return live.block->allocatedNs; }},
     {{"age", "allocated before the peak", ColumnKind::Text, "how long it has been there, in words"},
      kValueOf<&Live::age>},
     {{"steps_old", "", ColumnKind::Count, "steps that began since it was allocated"},
@@ -71,8 +69,8 @@ Table liveTable(const MemoryStats& memory, const DeviceLabels* labels) {
   std::vector<Live> rows;
   for (std::size_t i = 0; i < std::min(kLiveListed, memory.live.size()); ++i) {
     const TensorLife& life = memory.lives[i];
-    const std::string name = cellName(memory.live[i].tensor), op = cellName(memory.live[i].op);
-    rows.push_back({&memory.live[i], &life, cellName(liveName({.tensor = name, .op = op})),
+    const std::string tensor = cellName(memory.live[i].tensor), op = cellName(memory.live[i].op);
+    rows.push_back({&memory.live[i], &life, cellName(liveName({.tensor = tensor, .op = op})), tensor, op,
                     labels == nullptr ? std::string() : labels->of(life.device), ageText(memory, i),
                     stayText(memory, i)});
   }
