@@ -199,7 +199,8 @@ void addEdits(const Analysis& analysis, const Memory& memory, int width, int row
 std::string otherMemories(const Analysis& analysis) {
   const std::size_t shown = analysis.memoryStatsByDevice.size();
   if (shown == 0 || shown == analysis.memoryByDevice.size()) return {};
-  return fmt::format("{} had lower peaks", prof::countText(analysis.memoryByDevice.size() - shown, "further device"));
+  return fmt::format("memory of {} is not shown; none has a higher peak",
+                     prof::countText(analysis.memoryByDevice.size() - shown, "further device"));
 }
 
 Lines memoryLines(const Analysis& analysis, int width, int rows) {
