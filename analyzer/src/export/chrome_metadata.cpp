@@ -29,7 +29,7 @@ void ChromeMetadata::writeHead() {
   for (std::uint64_t i = 0; i < store_.rows<prof::Environment>(); ++i) {
     const auto row = store_.row<prof::Environment>(i);
     const std::string_view key = store_.text(row.key);
-    const std::string_view value = store_.text(row.value);
+    const std::string_view value = store_.wholeText(row.value);
     if (key == "chrome.metadata" || key == "chrome.event") {
       metadata += metadata.empty() ? "\n" : ",\n";
       metadata += metadataOf(row);
@@ -94,7 +94,7 @@ std::string ChromeMetadata::metadataOf(const prof::Environment& row) const {
 }
 
 std::string ChromeMetadata::withOwnPid(const prof::Environment& row) const {
-  std::string text(store_.text(row.value));
+  std::string text(store_.wholeText(row.value));
   if (!places_.isRenamed(row.process)) return text;
   constexpr std::string_view kKey = "\"pid\"";
   const std::size_t key = text.find(kKey);

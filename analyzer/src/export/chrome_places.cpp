@@ -38,7 +38,7 @@ ChromePlaces::ChromePlaces(const Store& store) : store_(store) {
 void ChromePlaces::readEnvironment() {
   for (std::uint64_t i = 0; i < store_.rows<prof::Environment>(); ++i) {
     const auto row = store_.row<prof::Environment>(i);
-    environment_.try_emplace(std::string(store_.text(row.key)), store_.text(row.value));
+    environment_.try_emplace(std::string(store_.text(row.key)), store_.wholeText(row.value));
   }
   isKineto_ = environment("source.format") == "kineto";
   hasLoose_ = isKineto_ && !environment_.contains(fmt::format("chrome.{}", kOwnChromeMember));

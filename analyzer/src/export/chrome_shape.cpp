@@ -96,7 +96,7 @@ bool ChromeShape::given(std::string_view key) const {
 std::string_view ChromeShape::soundShape(prof::StringId shape) {
   const auto [at, isNew] = soundShapes_.try_emplace(shape);
   if (isNew) {
-    std::string_view rest = store_.text(shape);
+    std::string_view rest = store_.wholeText(shape);
     std::set<std::string> members{"field pid", "field tid", "field name", "field args"};  // columns have them
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));

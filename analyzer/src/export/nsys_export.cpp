@@ -180,7 +180,7 @@ class NsysExport {
   void writeStrings() {
     SqliteTable strings(db_, "StringIds", "id INTEGER PRIMARY KEY, value TEXT NOT NULL");
     for (std::uint32_t i = 0; i < store_.stringCount() && tick(); ++i) {
-      strings.number(i).text(store_.text(StringId(i))).end();
+      strings.number(i).text(store_.wholeText(StringId(i))).end();
     }
     done(strings);
   }

@@ -74,7 +74,7 @@ class PerfettoExport {
       names.clear();
     };
     for (std::uint32_t i = 1; i < store_.stringCount() && meter_.tick(); ++i) {
-      const std::string_view text = store_.text(StringId(i));
+      const std::string_view text = store_.wholeText(StringId(i));
       proto::putBytes(own, perfetto::own::kText, text);
       std::string entry;
       proto::putNumber(entry, 1, i);
@@ -225,7 +225,7 @@ class PerfettoExport {
   /// The arguments that no column holds.
   void annotateArgs(std::string& event, ArgSetId set) {
     if (!set) return;
-    std::string_view shape = store_.text(args_.shape(set));
+    std::string_view shape = store_.wholeText(args_.shape(set));
     while (!shape.empty()) {
       const std::size_t end = std::min(shape.find('\n'), shape.size());
       if (shape[0] == kShapeStored) annotateArg(event, set, shape.substr(1, end - 1));
@@ -242,12 +242,12 @@ class PerfettoExport {
     putText(annotation, 10, name);
     const bool isText = value->type == ArgType::Text || value->type == ArgType::Json;
     if (isText && value->bits < store_.stringCount()) {
-      const std::string_view text = store_.text(StringId(static_cast<std::uint32_t>(value->bits)));
+      const StringId text(static_cast<std::uint32_t>(value->bits));
       if (value->type == ArgType::Text) {
-        putText(annotation, 6, text);
+        putText(annotation, 6, store_.text(text));
       } else {
         std::string sound;
-        json::appendChecked(sound, text);
+        json::appendChecked(sound, store_.wholeText(text));
         proto::putBytes(annotation, 9, sound);
       }
     } else if (value->type == ArgType::F64) {

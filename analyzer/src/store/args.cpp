@@ -90,7 +90,7 @@ void Args::appendJson(const Value& value, std::string& out) const {
       json::appendQuoted(out, store_.text(prof::StringId(static_cast<std::uint32_t>(value.bits))));
       return;
     case prof::ArgType::Json:
-      return json::appendChecked(out, store_.text(prof::StringId(static_cast<std::uint32_t>(value.bits))));
+      return json::appendChecked(out, store_.wholeText(prof::StringId(static_cast<std::uint32_t>(value.bits))));
   }
   out += "null";
 }

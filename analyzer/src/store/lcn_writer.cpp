@@ -67,7 +67,7 @@ class LcnCopy {
  private:
   std::uint32_t mapped(std::uint32_t id) {
     if (id == 0 || id >= strings_.size()) return 0;
-    if (strings_[id] == UINT32_MAX) strings_[id] = writer_.intern(store_.text(prof::StringId(id))).value;
+    if (strings_[id] == UINT32_MAX) strings_[id] = writer_.intern(store_.wholeText(prof::StringId(id))).value;
     return strings_[id];
   }
 

@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/store.h"
 
+#include <fmt/format.h>
+
+#include "lacuna/prof/bounds.h"
 #include "store/backend.h"
 
 namespace lacuna::analyzer {
+
+static_assert(prof::kLongestText == 65'536);  // as the warning has it
 
 std::uint64_t Store::rows(std::size_t table) const {
   return backend_->rows(table);
@@ -24,6 +29,9 @@ prof::Status Store::scanTable(std::size_t table, std::span<const std::size_t> co
 }
 
 std::string_view Store::text(prof::StringId id) const {
+  return prof::boundText(backend_->text(id));
+}
+std::string_view Store::wholeText(prof::StringId id) const {
   return backend_->text(id);
 }
 prof::StringId Store::find(std::string_view text) const {
@@ -36,7 +44,13 @@ prof::TimeWindow Store::span() const {
   return backend_->span();
 }
 std::vector<std::string> Store::warnings() const {
-  return backend_->warnings();
+  std::vector<std::string> all = backend_->warnings();
+  std::uint64_t cut = 0;
+  for (std::uint32_t id = 0; id < stringCount(); ++id) {
+    if (wholeText(prof::StringId(id)).size() > prof::kLongestText) ++cut;
+  }
+  if (cut > 0) all.push_back(fmt::format("texts cut to 65,536 bytes where they are shown: {}", cut));
+  return all;
 }
 const std::filesystem::path& Store::path() const {
   return backend_->path();

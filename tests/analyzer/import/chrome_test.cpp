@@ -61,7 +61,7 @@ TEST(ChromeImport, ManyArgumentsOfOneEventTakeNoLongerThanAsManyOfMany) {
   const Args read(*one);
   EXPECT_EQ(read.integer(one->row<Range>(0).args, "arg0"), 0);
   EXPECT_EQ(read.integer(one->row<Range>(0).args, "arg59999"), 59999);
-  EXPECT_TRUE(one->text(read.shape(one->row<Range>(0).args)).ends_with("\n+arg59998\n+arg59999"));
+  EXPECT_TRUE(one->wholeText(read.shape(one->row<Range>(0).args)).ends_with("\n+arg59998\n+arg59999"));
   EXPECT_EQ(Args(*many).integer(many->row<Range>(5).args, "own5"), 1);
 }
 

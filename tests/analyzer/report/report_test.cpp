@@ -15,6 +15,7 @@
 #include "lacuna/analyzer/store_builder.h"
 #include "lacuna/analyzer/summary.h"
 #include "lacuna/analyzer/utf8.h"
+#include "lacuna/prof/bounds.h"
 #include "report/json_writer.h"
 #include "rules/words.h"
 #include "support/colour_vision.h"
@@ -285,7 +286,7 @@ TEST(Report, ALongNameThatManyBlocksShareIsCut) {
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis) << analysis.error().message;
   ASSERT_EQ(analysis->memory.live.size(), kBlocks);
-  EXPECT_EQ(analysis->memory.live.front().op.size(), 3'000'000U);
+  EXPECT_EQ(analysis->memory.live.front().op.size(), prof::kLongestText);
   const std::string json = renderJson(*analysis);
   EXPECT_LT(json.size(), 3'000'000U);
   EXPECT_THAT(json, HasSubstr("\"op\": \"" + std::string(999, 'x') + "…\""));

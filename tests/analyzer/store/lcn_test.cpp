@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/export.h"
@@ -12,6 +14,7 @@
 #include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/store_builder.h"
+#include "lacuna/prof/bounds.h"
 #include "lacuna/prof/writer.h"
 #include "store/lcn_backend.h"
 #include "store/lcn_writer.h"
@@ -183,6 +186,20 @@ TEST(LcnStore, AStoreWrittenAndOpenedAgainHasTheSameRows) {
     ASSERT_EQ(again->text(again->row<Range>(i).name), store->text(store->row<Range>(i).name));
     ASSERT_EQ(valueOf(*again, i), valueOf(*store, i));
   }
+}
+
+TEST(LcnStore, LongTextsStayWholeFromFileToFile) {
+  const std::string text(2 * prof::kLongestText, 'n');
+  StoreBuilder builder;
+  builder.append(Range{.name = builder.intern(text)});
+  const test::TempFile file(".lcn"), copy(".lcn");
+  ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Lcn));
+  ASSERT_TRUE(exportTrace(**Store::open(file.path()), copy.path(), Format::Lcn));
+  const auto store = *Store::open(copy.path());
+  const prof::StringId name = store->row<Range>(0).name;
+  EXPECT_EQ(store->wholeText(name), text);
+  EXPECT_EQ(store->text(name), text.substr(0, prof::kLongestText));
+  EXPECT_EQ(store->find(text), name);
 }
 
 TEST(LcnStore, ArgumentsOfAnyNumberAreWritten) {

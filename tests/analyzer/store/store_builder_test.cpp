@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,32 @@ TEST(StoreBuilder, SizesAreBroughtBackAndOtherNumbersAreLeftAlone) {
   EXPECT_EQ(store->row<prof::CounterSample>(0).value, 1e300);
   EXPECT_EQ(store->row<prof::Device>(0).memoryBytes, kMostMemoryBytes);
   EXPECT_EQ(store->row<prof::Device>(0).memoryBandwidth, UINT64_MAX);
+}
+
+TEST(StoreBuilder, LongTextsAreCutWhereTheyAreShownAndCounted) {
+  const std::string longest(prof::kLongestText, 'n');
+  StoreBuilder trace;
+  const prof::StringId atBound = trace.intern(longest);
+  const prof::StringId beyond = trace.intern("x" + longest);
+  EXPECT_EQ(trace.intern("x" + longest), beyond);
+  const auto store = trace.build();
+  EXPECT_EQ(store->text(atBound), longest);
+  EXPECT_EQ(store->text(beyond), "x" + longest.substr(1));
+  EXPECT_EQ(store->wholeText(beyond), "x" + longest);
+  EXPECT_EQ(store->find("x" + longest), beyond);
+  EXPECT_EQ(store->warnings(), std::vector<std::string>{"texts cut to 65,536 bytes where they are shown: 1"});
+}
+
+TEST(StoreBuilder, ATextIsCutBetweenTwoCharacters) {
+  for (const std::string_view character : {"\u00e9", "\u20ac", "\U0001f40c"}) {
+    for (std::size_t before = 1; before <= character.size(); ++before) {
+      std::string text(prof::kLongestText - before, 'n');
+      text += character;
+      text += "more";
+      const std::size_t kept = before == character.size() ? prof::kLongestText : prof::kLongestText - before;
+      EXPECT_EQ(prof::boundText(text), std::string_view(text).substr(0, kept)) << character << ' ' << before;
+    }
+  }
 }
 
 TEST(StoreBuilder, ValuesBeyondTheirBoundsAreCountedInOneWarning) {

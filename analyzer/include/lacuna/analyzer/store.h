@@ -125,8 +125,10 @@ class Store {
   prof::Status scanTable(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
                          const std::function<bool(const RowBlock&)>& visit) const;
 
-  /// Valid as long as the store; empty for an id that it does not have.
+  /// A text, cut at prof::kLongestText. Valid as long as the store; empty for an id that it does not have.
   [[nodiscard]] std::string_view text(prof::StringId id) const;
+  /// The same, never cut: for texts that have a structure, such as the shapes of arguments, and for copies of a trace.
+  [[nodiscard]] std::string_view wholeText(prof::StringId id) const;
   /// The id of a text, or the empty id when the trace never mentions it.
   [[nodiscard]] prof::StringId find(std::string_view text) const;
   /// Ids of texts are 0 … stringCount() - 1.

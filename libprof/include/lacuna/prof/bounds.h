@@ -3,23 +3,38 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "lacuna/prof/schema.h"
 
-/// Numbers that come from a file. Each column has bounds, which hold from where its rows enter a store: two moments of
-/// a store can be added or subtracted, and so can a moment and a length. Sums of many rows can still grow beyond an
-/// integer; addTo and takeFrom keep them at its limit.
+/// Numbers and texts that come from a file. Each column has bounds, which hold from where its rows enter a store: two
+/// moments of a store can be added or subtracted, and so can a moment and a length. Sums of many rows can still grow
+/// beyond an integer; addTo and takeFrom keep them at its limit. Texts have a bound where they are shown, because many
+/// rows can share one: a table of those rows would repeat it without end.
 namespace lacuna::prof {
 
 /// The farthest moment from 0, either way, that a trace can have: 73 years.
 inline constexpr TimeNs kFarthestNs = std::int64_t{1} << 61;
 /// More memory than any device has: 1 PiB.
 inline constexpr std::uint64_t kMostMemoryBytes = std::uint64_t{1} << 50;
+
+/// The most bytes of a text that are shown. The longest names of kernels have some 20,000.
+inline constexpr std::size_t kLongestText = std::size_t{1} << 16;
+
+/// The beginning of a text, within its bound; it ends between two characters.
+constexpr std::string_view boundText(std::string_view text) {
+  if (text.size() <= kLongestText) return text;
+  std::size_t end = kLongestText;
+  const auto isInsideCharacter = [&] { return (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U; };
+  while (end > kLongestText - 3 && isInsideCharacter()) --end;
+  return text.substr(0, end);
+}
 
 /// What the values of a column can be.
 struct Bounds {
