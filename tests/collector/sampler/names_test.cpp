@@ -38,7 +38,7 @@ class NamesTest : public testing::Test {
     std::string name = fs::temp_directory_path() / "lacuna-names-XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     home_ = name;
-    fs::copy_file("/proc/self/exe", home_ / "program");
+    fs::copy_file(LACUNA_NAMED_PROGRAM, home_ / "program");
     const auto bytes = fs::file_size(home_ / "program");
     for (std::uint64_t offset = 0; offset < bytes; offset += 16) places_.push_back(offset);
   }
@@ -166,7 +166,7 @@ TEST_F(NamesTest, AReaderThatTakesTooLongCostsItsNamesAlone) {
 TEST_F(NamesTest, AFileThatMakesNoSenseHurtsNobody) {
   const auto bytes = fs::file_size(at("program"));
   for (const std::uint64_t part : {1, 2, 3, 5, 10}) {
-    fs::copy_file("/proc/self/exe", at("cut"), fs::copy_options::overwrite_existing);
+    fs::copy_file(LACUNA_NAMED_PROGRAM, at("cut"), fs::copy_options::overwrite_existing);
     fs::resize_file(at("cut"), bytes / 11 * part);
     const Naming naming = name(mapped("cut"));
     EXPECT_TRUE(naming == Naming::Done || naming == Naming::Failed) << static_cast<int>(naming);
