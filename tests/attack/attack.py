@@ -127,13 +127,13 @@ class Attacker:
             folder.mkdir(mode=0o700)
         stdout, stderr = self.folder / "stdout", self.folder / "stderr"
         ended = watch.run(self.words(command, subject), self.folder, stdout, stderr, self.limits, self.environment)
-        said = stderr.read_bytes()[: 1 << 20]
+        with open(stderr, "rb") as file:
+            said = file.read(1 << 20)
         wrong = verdict.ending(ended, said, command.codes, command.silent, command.message)
         if wrong:
             return wrong
-        printed = stdout.read_bytes()
-        if ended.code == 0 or printed and command.printed is verdict.plain:
-            wrong = command.printed(printed)
+        if ended.code == 0 or stdout.stat().st_size > 0 and command.printed is verdict.plain:
+            wrong = verdict.of_file(stdout, command.printed)
             if wrong:
                 return "output", f"standard output {wrong}"
         return self.files(command, ended.code)
@@ -149,7 +149,7 @@ class Attacker:
             if name not in there:
                 return (None if code == 1 else ("output", f"{name} is not there"))
             holds = command.writes[name]
-            wrong = holds((self.out / name).read_bytes()) if holds else self.reopened(name)
+            wrong = verdict.of_file(self.out / name, holds) if holds else self.reopened(name)
             if wrong:
                 return "output", f"{name} {wrong}"
         return None
@@ -162,7 +162,7 @@ class Attacker:
             return ""
         if ended.code != 0:
             return f"does not open again: exit {ended.code}, signal {ended.signal}: {said[:200]!r}"
-        return verdict.strict_json((self.folder / "stdout").read_bytes())
+        return verdict.of_file(self.folder / "stdout", verdict.strict_json)
 
     def kept(self, number, mutant, command, subject, wrong):
         folder = self.keep / f"{number:06d}"

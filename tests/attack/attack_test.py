@@ -47,6 +47,22 @@ class Verdicts(unittest.TestCase):
         self.assertIsNone(self.ended("print('well')"))
         self.assertIsNone(self.ended("import sys; sys.stderr.write('lacuna: error: x'); exit(1)"))
 
+    def test_memory_that_the_attack_itself_took_is_not_the_programs(self):
+        held = b"x" * (300 << 20)
+        del held
+        self.assertIsNone(self.ended("print('well')"))
+
+    def test_large_output_is_checked_as_small_output_is(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"[" + b"1," * (verdict.LARGE // 2) + b"1]")
+            file.flush()
+            path = pathlib.Path(file.name)
+            self.assertEqual(verdict.of_file(path, verdict.strict_json), "")
+            file.write(b"]")
+            file.flush()
+            self.assertIn("is no JSON", verdict.of_file(path, verdict.strict_json))
+            self.assertIn("ZeroDivisionError", verdict.of_file(path, lambda data: str(1 // (len(data) - len(data)))))
+
     def test_output_that_is_not_valid_is_found(self):
         for wrong in (verdict.strict_json(b'{"a": NaN}'), verdict.strict_json(b'{"a": 1, "a": 2}'), verdict.strict_json(b'{"a": "\xff"}'), verdict.strict_json(b"{"),
                       verdict.plain(b"a\x1b[2J"), verdict.plain(b"\xc2\x9b"), verdict.page(b"<p><script>x</script></p>"), verdict.page(b"<p><b></p>"),
