@@ -39,6 +39,7 @@ option(LACUNA_BUILD_FUZZERS "libFuzzer targets (needs clang)" OFF)
 option(LACUNA_WERROR "treat warnings as errors" OFF)
 option(LACUNA_UNITE "compile several files at once: builds faster, but a missing #include may go unseen" OFF)
 option(LACUNA_PRECOMPILE "precompile headers: builds faster, but a missing #include goes unseen" OFF)
+option(LACUNA_CHECK_ONLY "have the compiler check each file; what it would make of them is an empty file" OFF)
 set(LACUNA_SANITIZE "" CACHE STRING "sanitizers, comma-separated: address,undefined or thread")
 
 include(CheckCXXCompilerFlag)
@@ -88,15 +89,22 @@ if(LACUNA_BUILD_FUZZERS)
   target_compile_options(lacuna_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# lacuna_unite(TARGET [AT_ONCE n]): compiles its files eight at a time; names in the anonymous namespaces of neighbours must
-# differ. A third to a half less work: neighbours read the same headers and use the same templates.
+# A quarter less work than a build that nothing runs.
+if(LACUNA_CHECK_ONLY)
+  foreach(language IN ITEMS C CXX)
+    set(CMAKE_${language}_COMPILE_OBJECT
+      "<CMAKE_${language}_COMPILER> <DEFINES> <INCLUDES> <FLAGS> -fsyntax-only <SOURCE>" "touch <OBJECT>")
+    foreach(product IN ITEMS CREATE_STATIC_LIBRARY CREATE_SHARED_LIBRARY CREATE_SHARED_MODULE LINK_EXECUTABLE)
+      set(CMAKE_${language}_${product} "touch <TARGET>")
+    endforeach()
+  endforeach()
+endif()
+
+# lacuna_unite(TARGET): compiles its files sixteen at a time; names in the anonymous namespaces of neighbours must differ.
+# Half the work or less: neighbours read the same headers and use the same templates.
 function(lacuna_unite target)
-  cmake_parse_arguments(arg "" "AT_ONCE" "" ${ARGN})
-  if(NOT arg_AT_ONCE)
-    set(arg_AT_ONCE 8)
-  endif()
   if(LACUNA_UNITE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_AT_ONCE})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
     # For the compiler such a file is a header, in which a class must not hold what only one file knows.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
     # Below 600 MB (kB here) it need not look for memory to use again, a twentieth of its time.

@@ -22,7 +22,7 @@ namespace lacuna::rt {
 
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kBlockAlignment = 64;
 constexpr std::size_t kGrowth = std::size_t{2} << 20;
 constexpr std::size_t kSmallest = 64;
 constexpr std::size_t kSmallLimit = 2048;
@@ -83,7 +83,7 @@ class RangeAllocator : public Allocator {
 
   Block* allocate(std::size_t bytes, Role role) override {
     const std::lock_guard lock(lock_);
-    const std::size_t rounded = std::max(kSmallest, roundUp(bytes, kAlignment));
+    const std::size_t rounded = std::max(kSmallest, roundUp(bytes, kBlockAlignment));
     Block* block = rounded <= kSmallLimit ? takeSmall(rounded)
                    : plan_.follows()      ? takePlanned(rounded)
                                           : takeLarge(rounded);
@@ -211,7 +211,7 @@ class RangeAllocator : public Allocator {
     if (ordered_ && backed_) CpuQueue::instance().drain();
     decommitFree();
     try {
-      plan_.install(takeLarge(roundUp(bytes, kAlignment)));
+      plan_.install(takeLarge(roundUp(bytes, kBlockAlignment)));
     } catch (const OutOfMemory& error) {
       plan_.refuse(error.what());
     }

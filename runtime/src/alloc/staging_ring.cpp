@@ -13,7 +13,7 @@ namespace lacuna::rt {
 
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kRingAlignment = 64;
 constexpr const char* kOwner = "loader.staging";
 
 }  // namespace
@@ -73,7 +73,7 @@ StagingSlot* StagingRing::acquire(bool consumer, std::uint32_t loader, int worke
 }
 
 Block* StagingRing::allocate(StagingSlot& slot, std::size_t bytes) {
-  const std::size_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const std::size_t rounded = std::max(kRingAlignment, (bytes + kRingAlignment - 1) / kRingAlignment * kRingAlignment);
   const std::lock_guard lock(mutex_);
   if (slot.pieces.empty() || slot.used + rounded > slot.pieces.back().bytes) {
     slot.pieces.push_back(allocateStaging(device_, std::max(rounded, wantedBytes_)));

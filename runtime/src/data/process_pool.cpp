@@ -22,7 +22,7 @@ namespace lacuna::rt {
 namespace {
 
 /// How long a worker that is busy may take to notice that its loader is gone, before it is killed.
-constexpr std::chrono::milliseconds kGrace{200};
+constexpr std::chrono::milliseconds kProcessGrace{200};
 
 struct Worker {
   pid_t pid = -1;
@@ -99,7 +99,7 @@ std::optional<int> reap(pid_t pid, std::chrono::steady_clock::time_point deadlin
 }
 
 std::string howItEnded(pid_t pid) {
-  const std::optional<int> ended = reap(pid, std::chrono::steady_clock::now() + kGrace);
+  const std::optional<int> ended = reap(pid, std::chrono::steady_clock::now() + kProcessGrace);
   if (!ended) return "ended";
   const int status = *ended;
   if (WIFSIGNALED(status)) {
@@ -234,7 +234,7 @@ class ProcessPool : public WorkerPool {
 
   void endAll() {
     for (const Worker& worker : workers_) LoaderSockets::all().close(worker.socket);
-    const auto deadline = std::chrono::steady_clock::now() + kGrace;
+    const auto deadline = std::chrono::steady_clock::now() + kProcessGrace;
     for (const Worker& worker : workers_) {
       if (worker.pid > 0) reap(worker.pid, deadline);
     }

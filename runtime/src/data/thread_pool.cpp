@@ -14,7 +14,7 @@ namespace lacuna::rt {
 namespace {
 
 /// How long a loader that ends waits for a dataset that does not look at WorkerContext::stopping().
-constexpr std::chrono::seconds kGrace{10};
+constexpr std::chrono::seconds kThreadGrace{10};
 
 /// Owned by the pool and by every worker, so that a worker that cannot be stopped does not touch freed memory.
 struct Shared {
@@ -118,7 +118,7 @@ class ThreadPool : public WorkerPool {
     std::unique_lock lock(shared_->mutex);
     shared_->stop = true;
     shared_->taskAdded.notify_all();
-    const bool ended = shared_->workerEnded.wait_for(lock, kGrace, [&] { return shared_->running == 0; });
+    const bool ended = shared_->workerEnded.wait_for(lock, kThreadGrace, [&] { return shared_->running == 0; });
     lock.unlock();
     if (!ended) {
       std::fprintf(stderr,

@@ -98,8 +98,8 @@ std::string lineOf(const std::vector<Column>& columns, const Text& text) {
 }
 
 /// Turns the table sink off again, however the profiled body ended.
-struct Running {
-  ~Running() {
+struct TableInUse {
+  ~TableInUse() {
     instrument::gSinks.fetch_and(~instrument::kTableSink);
     const std::lock_guard lock(collected().mutex);
     collected().running = false;
@@ -143,7 +143,7 @@ ProfileTable profile(const std::function<void()>& body, ProfileOptions options) 
     table.rows.clear();
   }
   {
-    const Running running;
+    const TableInUse inUse;
     instrument::gSinks.fetch_or(instrument::kTableSink);
     body();
     synchronize();

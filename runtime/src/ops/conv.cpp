@@ -16,12 +16,12 @@ namespace lacuna::rt {
 
 namespace {
 
-using Arguments = kernel::ConvArguments;
+using kernel::ConvArguments;
 
-void remember(Node& node, const Arguments& a) {
+void remember(Node& node, const ConvArguments& a) {
   node.ints = {a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.dilation[0], a.dilation[1], a.groups};
 }
-Arguments recall(const Node& n) {
+ConvArguments recallConv(const Node& n) {
   const auto& i = n.ints;
   return {{i[0], i[1]}, {i[2], i[3]}, {i[4], i[5]}, i[6]};
 }
@@ -50,7 +50,7 @@ SavedPair unpackPair(Node& n) {
 
 /// What the library works in comes from the allocator too, and ends with the execution.
 Tensor workspaceOf(kernel::ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
-                   const Arguments& arguments, Device device) {
+                   const ConvArguments& arguments, Device device) {
   if (device.type != DeviceType::Cpu) return {};
   return emptyWorkspace(kernel::convWorkspace(pass, x, y, weight, bias, arguments), device);
 }
@@ -67,14 +67,14 @@ const OpInfo kWeight{"conv2d_grad_weight", weightBackward};
 enum class Weights : std::uint8_t { Keep, UseOnce };
 
 std::shared_ptr<KeptWeights> keptFor(const Op& op, const Tensor& weight, const View& x, const View& y, const View& w,
-                                     bool bias, const Arguments& arguments) {
+                                     bool bias, const ConvArguments& arguments) {
   if (op.needsGrad()) dropKeptWeights(weight);
   if (op.needsGrad() || weight.device().type != DeviceType::Cpu) return nullptr;
   return keptWeights(weight, kernel::convWeightOrder(x, y, w, bias, arguments));
 }
 
 Tensor forwardOf(const OpInfo& info, const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& shape,
-                 const Arguments& arguments, Weights use) {
+                 const ConvArguments& arguments, Weights use) {
   Op op(info, {&x, &weight, &bias});
   const Tensor picture = asChannelsLast(x);
   const Tensor kernelWeight = weight.detach().contiguous();
@@ -96,7 +96,7 @@ Tensor forwardOf(const OpInfo& info, const Tensor& x, const Tensor& weight, cons
 }
 
 Tensor dataOf(const OpInfo& info, const Tensor& g, const Tensor& weight, const Shape& shape,
-              const Arguments& arguments) {
+              const ConvArguments& arguments) {
   Op op(info, {&g, &weight});
   const Tensor gradient = asChannelsLast(g);
   const Tensor kernelWeight = weight.detach().contiguous();
@@ -115,7 +115,8 @@ Tensor dataOf(const OpInfo& info, const Tensor& g, const Tensor& weight, const S
 }
 
 /// `gradBias`, if given, gets the gradient of the bias from the same pass; it records nothing.
-Tensor weightOf(const Tensor& x, const Tensor& g, const Shape& shape, const Arguments& arguments, Tensor* gradBias) {
+Tensor weightOf(const Tensor& x, const Tensor& g, const Shape& shape, const ConvArguments& arguments,
+                Tensor* gradBias) {
   Op op(kWeight, {&x, &g});
   const Tensor picture = asChannelsLast(x);
   const Tensor gradient = asChannelsLast(g);
@@ -136,7 +137,7 @@ Tensor weightOf(const Tensor& x, const Tensor& g, const Shape& shape, const Argu
 }
 
 void forwardBackward(Node& n, const Tensor* g, Tensor* out) {
-  const Arguments arguments = recall(n);
+  const ConvArguments arguments = recallConv(n);
   const SavedPair saved = unpackPair(n);
   const bool biasInPass = n.wanted(1) && n.wanted(2) && !recording();
   if (n.wanted(1)) out[1] = weightOf(saved.first, g[0], n.shapes[1], arguments, biasInPass ? &out[2] : nullptr);
@@ -145,14 +146,14 @@ void forwardBackward(Node& n, const Tensor* g, Tensor* out) {
 }
 
 void dataBackward(Node& n, const Tensor* g, Tensor* out) {
-  const Arguments arguments = recall(n);
+  const ConvArguments arguments = recallConv(n);
   const SavedPair saved = unpackPair(n);
   if (n.wanted(1)) out[1] = weightOf(g[0], saved.first, n.shapes[1], arguments, nullptr);
   if (n.wanted(0)) out[0] = forwardOf(kForward, g[0], saved.second, {}, n.shapes[0], arguments, Weights::UseOnce);
 }
 
 void weightBackward(Node& n, const Tensor* g, Tensor* out) {
-  const Arguments arguments = recall(n);
+  const ConvArguments arguments = recallConv(n);
   const SavedPair saved = unpackPair(n);
   if (n.wanted(0)) out[0] = dataOf(kData, saved.second, g[0], n.shapes[0], arguments);
   if (n.wanted(1)) out[1] = forwardOf(kForward, saved.first, g[0], {}, n.shapes[1], arguments, Weights::UseOnce);
@@ -168,7 +169,7 @@ std::string describe(const Tensor& x, const Tensor& weight) {
 
 /// Of conv2d's options and convTranspose2d's.
 template <class Options>
-Arguments argumentsOf(const char* op, const Tensor& x, const Tensor& weight, const Options& options) {
+ConvArguments argumentsOf(const char* op, const Tensor& x, const Tensor& weight, const Options& options) {
   const auto check = [&](const char* what, Extent given, std::int64_t least) {
     if (std::min(given.height, given.width) >= least) return;
     fail(op, std::string("the ") + what + " " + show(given) + " for " + describe(x, weight) + " must be at least " +
@@ -209,7 +210,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dO
   needsDefined("conv2d", "x, weight", x, weight);
   if (takesShort(x, weight, bias)) [[unlikely]]
     return conv2d(shortOf(x), shortOf(weight), shortOf(bias), options);
-  const Arguments a = argumentsOf("conv2d", x, weight, options);
+  const ConvArguments a = argumentsOf("conv2d", x, weight, options);
   checkTensors("conv2d", x, weight, bias, weight.rank() == 4 ? weight.size(0) : 0);
   if (x.size(1) != weight.size(1) * a.groups || weight.size(0) % a.groups != 0) {
     fail("conv2d", "input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() +
@@ -233,7 +234,7 @@ Tensor convTranspose2d(const Tensor& x, const Tensor& weight, const Tensor& bias
   if (takesShort(x, weight, bias)) [[unlikely]]
     return convTranspose2d(shortOf(x), shortOf(weight), shortOf(bias), options);
   const char* op = kTransposed.name.text;
-  const Arguments a = argumentsOf(op, x, weight, options);
+  const ConvArguments a = argumentsOf(op, x, weight, options);
   checkTensors(op, x, weight, bias, weight.rank() == 4 ? weight.size(1) * a.groups : 0);
   if (x.size(1) != weight.size(0) || weight.size(0) % a.groups != 0) {
     fail(op, "input " + x.shape().toString() + " does not fit weight " + weight.shape().toString() +

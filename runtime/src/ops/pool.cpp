@@ -11,23 +11,23 @@ namespace lacuna::rt {
 
 namespace {
 
-using Arguments = kernel::PoolArguments;
+using kernel::PoolArguments;
 
-void remember(Node& node, const Arguments& a) {
+void remember(Node& node, const PoolArguments& a) {
   node.ints = {a.window[0], a.window[1], a.stride[0], a.stride[1], a.padding[0], a.padding[1], a.countPadding ? 1 : 0};
 }
-Arguments recall(const Node& n) {
+PoolArguments recallPool(const Node& n) {
   const auto& i = n.ints;
   return {{i[0], i[1]}, {i[2], i[3]}, {i[4], i[5]}, i[6] != 0};
 }
 
-Arguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& options) {
+PoolArguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& options) {
   checkPicture(op, x);
   const Extent stride = options.stride == Extent(0) ? options.window : options.stride;
-  const Arguments a{{options.window.height, options.window.width},
-                    {stride.height, stride.width},
-                    {options.padding.height, options.padding.width},
-                    options.countPadding};
+  const PoolArguments a{{options.window.height, options.window.width},
+                        {stride.height, stride.width},
+                        {options.padding.height, options.padding.width},
+                        options.countPadding};
   for (std::size_t i = 0; i < 2; ++i) {
     if (a.window[i] < 1 || a.stride[i] < 1)
       fail(op, "window " + show(options.window) + " and stride " + show(stride) + " over " + x.shape().toString() +
@@ -43,7 +43,7 @@ Arguments argumentsOf(const char* op, const Tensor& x, const Pool2dOptions& opti
   return a;
 }
 
-Shape pooled(const Tensor& x, const Arguments& a, bool ceilMode) {
+Shape pooled(const Tensor& x, const PoolArguments& a, bool ceilMode) {
   Shape shape = x.shape();
   for (std::size_t i = 0; i < 2; ++i) {
     const int d = 2 + static_cast<int>(i);
@@ -64,7 +64,7 @@ void spreadBackward(Node& n, const Tensor* g, Tensor* out);
 const OpInfo kSpread{"max_pool2d_grad", spreadBackward};
 const OpInfo kPick{"max_pool2d_pick", maxPoolBackward};
 
-Tensor spread(const Tensor& g, const Tensor& which, const Shape& shape, const Arguments& arguments) {
+Tensor spread(const Tensor& g, const Tensor& which, const Shape& shape, const PoolArguments& arguments) {
   Op op(kSpread, {&g});
   const Tensor gradient = asChannelsLast(g);
   Tensor out = emptyChannelsLast(shape, {g.dtype(), g.device()});
@@ -81,7 +81,7 @@ Tensor spread(const Tensor& g, const Tensor& which, const Shape& shape, const Ar
 
 void maxPoolBackward(Node& n, const Tensor* g, Tensor* out) {
   const DType type = g[0].dtype();
-  out[0] = spread(g[0].to(wideType(type)), n.unpack(0), n.shapes[0], recall(n)).to(type);
+  out[0] = spread(g[0].to(wideType(type)), n.unpack(0), n.shapes[0], recallPool(n)).to(type);
 }
 
 void spreadBackward(Node& n, const Tensor* g, Tensor* out) {
@@ -90,20 +90,20 @@ void spreadBackward(Node& n, const Tensor* g, Tensor* out) {
   const Tensor picture = asChannelsLast(g[0]);
   out[0] = emptyChannelsLast(n.shapes[0], {g[0].dtype(), g[0].device()});
   op.launch(g[0].device(), poolWork(picture, out[0]),
-            [y = viewOf(out[0]), x = viewOf(picture), w = viewOf(which), arguments = recall(n)] {
+            [y = viewOf(out[0]), x = viewOf(picture), w = viewOf(which), arguments = recallPool(n)] {
               kernel::maxPoolGather(y, x, w, arguments);
             });
   if (Node* node = op.record({&g[0]}, {&out[0]})) {
-    remember(*node, recall(n));
+    remember(*node, recallPool(n));
     node->shapes = {g[0].shape()};
     node->save(which);
   }
 }
 
-using Forward = void (*)(const View& y, const View& x, const Arguments& arguments);
+using Forward = void (*)(const View& y, const View& x, const PoolArguments& arguments);
 
 /// The averages are linear: the gradient of one direction is the other.
-Tensor average(const OpInfo& info, Forward run, const Tensor& x, const Shape& shape, const Arguments& arguments) {
+Tensor average(const OpInfo& info, Forward run, const Tensor& x, const Shape& shape, const PoolArguments& arguments) {
   Op op(info, {&x});
   const Tensor picture = asChannelsLast(x);
   Tensor out = emptyChannelsLast(shape, {x.dtype(), x.device()});
@@ -116,16 +116,16 @@ Tensor average(const OpInfo& info, Forward run, const Tensor& x, const Shape& sh
   return out;
 }
 
-void avgForward(const View& y, const View& x, const Arguments& arguments) {
+void avgForward(const View& y, const View& x, const PoolArguments& arguments) {
   kernel::avgPool(y, x, arguments);
 }
-void avgSpread(const View& x, const View& y, const Arguments& arguments) {
+void avgSpread(const View& x, const View& y, const PoolArguments& arguments) {
   kernel::avgPoolGrad(x, y, arguments);
 }
-void adaptiveForward(const View& y, const View& x, const Arguments& /*unused*/) {
+void adaptiveForward(const View& y, const View& x, const PoolArguments& /*unused*/) {
   kernel::adaptiveAvgPool(y, x);
 }
-void adaptiveSpread(const View& x, const View& y, const Arguments& /*unused*/) {
+void adaptiveSpread(const View& x, const View& y, const PoolArguments& /*unused*/) {
   kernel::adaptiveAvgPoolGrad(x, y);
 }
 
@@ -140,15 +140,15 @@ const OpInfo kAdaptiveGrad{"adaptive_avg_pool2d_grad", adaptiveGradBackward};
 
 /// Windows may share pixels, whose gradients are added up.
 Tensor spreadAverages(const OpInfo& info, Forward run, const Tensor& g, const Shape& shape,
-                      const Arguments& arguments) {
+                      const PoolArguments& arguments) {
   return average(info, run, g.to(wideType(g.dtype())), shape, arguments).to(g.dtype());
 }
 
 void avgBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = spreadAverages(kAvgGrad, avgSpread, g[0], n.shapes[0], recall(n));
+  out[0] = spreadAverages(kAvgGrad, avgSpread, g[0], n.shapes[0], recallPool(n));
 }
 void avgGradBackward(Node& n, const Tensor* g, Tensor* out) {
-  out[0] = average(kAvg, avgForward, g[0], n.shapes[0], recall(n));
+  out[0] = average(kAvg, avgForward, g[0], n.shapes[0], recallPool(n));
 }
 void adaptiveBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = spreadAverages(kAdaptiveGrad, adaptiveSpread, g[0], n.shapes[0], {});
@@ -162,7 +162,7 @@ void adaptiveGradBackward(Node& n, const Tensor* g, Tensor* out) {
 Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
   needsDefined("max_pool2d", "x", x);
   static const OpInfo kInfo{"max_pool2d", maxPoolBackward};
-  const Arguments arguments = argumentsOf("max_pool2d", x, options);
+  const PoolArguments arguments = argumentsOf("max_pool2d", x, options);
   Op op(kInfo, {&x});
   const Shape shape = pooled(x, arguments, options.ceilMode);
   const Tensor picture = asChannelsLast(x);
@@ -185,7 +185,7 @@ Tensor maxPool2d(const Tensor& x, Pool2dOptions options) {
 
 Tensor avgPool2d(const Tensor& x, Pool2dOptions options) {
   needsDefined("avg_pool2d", "x", x);
-  const Arguments arguments = argumentsOf("avg_pool2d", x, options);
+  const PoolArguments arguments = argumentsOf("avg_pool2d", x, options);
   return average(kAvg, avgForward, x, pooled(x, arguments, options.ceilMode), arguments);
 }
 

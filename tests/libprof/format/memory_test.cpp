@@ -105,7 +105,7 @@ std::uint64_t peakOfReading(const std::filesystem::path& path) {
   return gPeak.load() - before;
 }
 
-Bytes load(const std::filesystem::path& path) {
+Bytes loadBytes(const std::filesystem::path& path) {
   Bytes bytes(std::filesystem::file_size(path));
   std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(bytes.data()), std::ssize(bytes));
   return bytes;
@@ -131,7 +131,7 @@ class DamagedMemoryTest : public testing::Test {
       writer->append(CounterSample{.timeNs = i * 1000, .track = TrackId(1), .value = i * 0.5});
     }
     ASSERT_TRUE(writer->finish().ok());
-    content_ = load(path());
+    content_ = loadBytes(path());
     peakOfReading(path());  // what a thread takes once, and keeps
     // Those of the whole file, and once more: for a walk over its blocks, words about damage, and a search window.
     most_ = 2 * peakOfReading(path()) + content_.size();

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kCannotBeTraced = 77;
 
-struct Progress {
+struct Reached {
   std::atomic<std::uint64_t> prepared;  ///< events before the steps
   std::atomic<std::uint64_t> returned;  ///< steps
   std::atomic<std::uint64_t> over;
@@ -83,12 +83,12 @@ class EveryInstructionTest : public RecordingTest {
       std::filesystem::remove_all(home_);
       home_ = name;
     }
-    void* room = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* room = mmap(nullptr, sizeof(Reached), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(room, MAP_FAILED);
-    progress_ = new (room) Progress;
+    progress_ = new (room) Reached;
   }
   void TearDown() override {
-    munmap(progress_, sizeof(Progress));
+    munmap(progress_, sizeof(Reached));
     RecordingTest::TearDown();
   }
 
@@ -204,7 +204,7 @@ class EveryInstructionTest : public RecordingTest {
     EXPECT_LE(counted, emitted + inFlight) << "after " << returned << " steps";
   }
 
-  Progress* progress_ = nullptr;
+  Reached* progress_ = nullptr;
   std::string seen_;
   std::uint64_t seenReturned_ = 0;
   std::vector<std::pair<off_t, std::size_t>> parts_;  ///< of the file that is not a hole: where, and bytes

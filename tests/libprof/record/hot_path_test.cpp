@@ -47,7 +47,7 @@ namespace {
 
 constexpr int kNotAllowed = 9;
 /// A round fills 26 of the 4,092 slots of a thread's first segment.
-constexpr int kRounds = 140;
+constexpr int kHotRounds = 140;
 
 /// From here on this process may write and end; whatever else it asks of the system kills it.
 void forbidSystemCalls() {
@@ -149,14 +149,14 @@ class HotPathTest : public RecordingTest {
 
 TEST_F(HotPathTest, RecordingMakesNoSystemCallAndTakesNoHeapMemory) {
   const int end = confined([](const Events& events) {
-    for (int i = 1; i < kRounds; ++i) events.record();
+    for (int i = 1; i < kHotRounds; ++i) events.record();
   });
   if (end == kNotAllowed) GTEST_SKIP() << "seccomp is not allowed here";
   ASSERT_EQ(end, 0) << "128 + " << SIGSYS << " says that it asked something of the system";
   EXPECT_EQ(allocationsOfChild(), 0u);
   ASSERT_OK(recover(recordingDir(), trace()));
   Trace file(trace());
-  const auto times = [](std::size_t n) { return n * kRounds; };
+  const auto times = [](std::size_t n) { return n * kHotRounds; };
   EXPECT_EQ(file.rows<Range>().size(), times(kRangesARound));
   EXPECT_EQ(file.rows<Mark>().size(), times(2));
   EXPECT_EQ(file.rows<CounterSample>().size(), times(1));
