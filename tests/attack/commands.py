@@ -104,14 +104,18 @@ def of_whatif(rng):
         yield Command(["whatif", "MUTANT", *rng.sample(CHANGES, count)] + (["--json"] if json else []), printed=verdict.strict_json if json else verdict.plain)
 
 
+# A join of rows that a mutant repeats costs what SQL makes of it; what a query promises is to end by then.
+IN_TIME = ["--time-limit", "15"]
+
+
 def of_query(rng):
     for number, sql in enumerate(rng.sample(QUERIES, 2) + rng.sample(WORKED, 2)):
         form = (["--json"], ["--csv"], [])[(number + rng.randrange(3)) % 3]
-        yield Command(["query", "MUTANT", sql] + form, printed={"--json": verdict.strict_json, "--csv": verdict.table}[form[0]] if form else verdict.plain)
+        yield Command(["query", "MUTANT", sql] + form + IN_TIME, printed={"--json": verdict.strict_json, "--csv": verdict.table}[form[0]] if form else verdict.plain)
     for form, holds in (("--csv", verdict.table), ("--json", verdict.strict_json), ("", verdict.plain)):
         yield Command(["query", "MUTANT", f"SELECT * FROM {rng.choice(TABLES)} LIMIT 200"] + ([form] if form else []), printed=holds)
     yield Command(["query", "MUTANT", rng.choice(FORBIDDEN)], codes=(1, 2))
-    yield Command(["query", "MUTANT", rng.choice(COSTLY)])
+    yield Command(["query", "MUTANT", rng.choice(COSTLY)] + IN_TIME)
 
 
 def of_convert(rng):
