@@ -49,19 +49,27 @@ bool isCovered(std::size_t column) {
   return covered<Row>().find(fmt::format(" {} ", Row::columns()[column].name)) != std::string_view::npos;
 }
 
-/// Numbers of the schema's 24 bits.
+/// Gives every number once.
 class FreeNumbers {
  public:
-  /// `wanted` where it fits and is free, else the least that is.
+  FreeNumbers(std::uint32_t least, std::uint32_t most) : least_(least), most_(most), next_(least) {}
+
+  /// `wanted` where it is one of them and free, else the least that is.
   std::uint64_t take(std::uint32_t wanted) {
-    if (wanted != 0 && wanted <= 0xffffff && taken_.insert(wanted).second) return wanted;
+    if (wanted >= least_ && wanted <= most_ && taken_.insert(wanted).second) return wanted;
     while (!taken_.insert(next_).second) ++next_;
     return next_;
   }
 
  private:
   std::set<std::uint32_t> taken_;
-  std::uint32_t next_ = 1;  ///< all below are taken
+  std::uint32_t least_, most_;
+  std::uint32_t next_;  ///< all from the least to it are taken
+};
+
+/// Of processes, and of a process' threads: the schema has 24 bits for either.
+struct PlaceNumbers : FreeNumbers {
+  PlaceNumbers() : FreeNumbers(1, 0xffffff) {}
 };
 
 class NsysExport {
@@ -105,23 +113,20 @@ class NsysExport {
 
   /// Processes and threads get numbers of the schema: the system's where they fit its 24 bits and are free.
   void numberPlaces() {
-    FreeNumbers pids;
+    PlaceNumbers pids;
     for (std::uint64_t i = 0; i < store_.rows<Process>(); ++i) {
       const auto row = store_.row<Process>(i);
       processes_[row.id] = pids.take(row.osPid) << 24;
     }
-    std::map<ProcessId, FreeNumbers> tids;
+    std::map<ProcessId, PlaceNumbers> tids;
     for (std::uint64_t i = 0; i < store_.rows<Thread>(); ++i) {
       const auto row = store_.row<Thread>(i);
       threads_[row.id] = processes_[row.process] | tids[row.process].take(row.osTid);
     }
-    std::set<std::int64_t> numbers;
+    FreeNumbers numbers(0, UINT32_MAX);
     const auto number = [&](const Device& row, bool isCuda) {
-      if ((row.kind == DeviceKind::Cuda) != isCuda) return;
-      std::int64_t wanted = row.index;
-      while (numbers.contains(wanted)) ++wanted;
-      numbers.insert(wanted);
-      devices_[row.id] = wanted;
+      if ((row.kind == DeviceKind::Cuda) == isCuda)
+        devices_[row.id] = static_cast<std::int64_t>(numbers.take(row.index));
     };
     for (const bool isCuda : {true, false}) {
       for (std::uint64_t i = 0; i < store_.rows<Device>(); ++i) number(store_.row<Device>(i), isCuda);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -136,6 +137,16 @@ TEST(NsysExport, DevicesKeepTheirIndexWhereItIsFree) {
   device(4, DeviceKind::Cuda, 1);
   Database db(*out.build());
   EXPECT_THAT(db.rows("SELECT name, cuDevice FROM TARGET_INFO_GPU"), ElementsAre("d1|3", "d2|0", "d3|1", "d4|2"));
+}
+
+TEST(NsysExport, DevicesOfOneIndexAreNumberedAsFastAsOthers) {
+  StoreBuilder builder;
+  for (std::uint32_t i = 1; i <= 50'000; ++i) builder.append(Device{.id = DeviceId(i), .kind = DeviceKind::Cuda});
+  const auto store = builder.build();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(Database(*store).rows("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM TARGET_INFO_GPU"),
+              ElementsAre("50000|50000|0|49999"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST(NsysExport, RangesAndMarksAreEventsOfTheirType) {

@@ -107,6 +107,42 @@ TEST(SnapshotImport, ADictionaryThatIsReferredToOftenIsSearchedOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
+/// A snapshot of one allocation with so many frames of a function in `file`.
+std::string pickleOfFrames(const std::string& file, int frames) {
+  const std::string memo{'\0'};
+  std::string pickle = "\x80\x02}" + textOp("device_traces") + "](](}(" + textOp("action") + textOp("alloc") +
+                       textOp("size") + "K\x08" + textOp("addr") + "K\x10" + textOp("frames") + "](";
+  for (int i = 0; i < frames; ++i) {
+    pickle += "}(" + textOp("filename") + (i == 0 ? textOp(file) + "q" + memo : "h" + memo) + textOp("name") +
+              textOp("f") + textOp("line") + "K\x07u";
+  }
+  return pickle + "euees.";
+}
+
+TEST(SnapshotImport, ALongPathThatManyFramesShareIsNotReadForEach) {
+  const test::TempFile file(".pickle", pickleOfFrames(std::string(1 << 20, 'x') + ".py", 30'000));
+  const auto begin = std::chrono::steady_clock::now();
+  const auto store = Store::open(file.path());
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ((*store)->rows<StackFrame>(), 30'000U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(SnapshotImport, AnAllocationIsNamedByTheFileOfItsFunctionUnlessThatNameIsTooLong) {
+  const auto nameOf = [](const std::string& path) {
+    const test::TempFile file(".pickle", pickleOfFrames(path, 1));
+    const auto store = *Store::open(file.path());
+    return std::string(store->text(store->row<Allocation>(0).op));
+  };
+  const std::string folders = "/" + std::string(5'000, 'd') + "/", longest(1'021, 'x');
+  EXPECT_EQ(nameOf("train.py"), "f (train.py:7)");
+  EXPECT_EQ(nameOf(folders + "train.py"), "f (train.py:7)");
+  EXPECT_EQ(nameOf(longest + ".py"), "f (" + longest + ".py:7)");
+  EXPECT_EQ(nameOf(folders + longest + ".py"), "f (" + longest + ".py:7)");
+  EXPECT_EQ(nameOf("x" + longest + ".py"), "f");
+  EXPECT_EQ(nameOf(folders + "x" + longest + ".py"), "f");
+}
+
 TEST(SnapshotImport, ANumberWiderThanTheFileIsNamedByItsByte) {
   EXPECT_THAT(errorOf("\x80\x02\x8a\x40"), HasSubstr("byte 2: the pickle ends before its STOP"));
 }

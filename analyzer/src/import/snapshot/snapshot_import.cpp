@@ -108,7 +108,9 @@ StringId SnapshotImport::labelOf(const StackFrame& frame) {
   const std::string_view file = builder_.text(frame.file);
   const std::string_view function = builder_.text(frame.function);
   if (!file.ends_with(".py") || function.size() > kLongestLabel) return {};
-  const std::string_view base = file.substr(file.rfind('/') == std::string_view::npos ? 0 : file.rfind('/') + 1);
+  // Many frames can share a path of megabytes: no more of it is read than a label can have.
+  const std::string_view end = file.substr(file.size() - std::min(file.size(), kLongestLabel + 1));
+  const std::string_view base = end.substr(end.rfind('/') + 1);
   return base.size() > kLongestLabel ? StringId()
                                      : builder_.intern(fmt::format("{} ({}:{})", function, base, frame.line));
 }
