@@ -14,7 +14,7 @@ endif()
 #   [TOGETHER])
 # One GoogleTest program whose cases ctest discovers under the program's name. ONE_THREAD: what it tests starts no thread,
 # so the thread sanitizer would look at it for nothing, ten times slower than it is; it is left out there. TOGETHER: its
-# cases leave nothing behind in their process, so with a sanitizer, which makes each start slow, one process runs them all.
+# cases leave nothing behind in their process, so one process runs them all under the address sanitizer, which starts slowly.
 function(lacuna_add_test name)
   cmake_parse_arguments(arg "RUN_SERIAL;ONE_THREAD;TOGETHER" "TIMEOUT" "SOURCES;LIBS;INCLUDES;LABELS;DEFINES" ${ARGN})
   if(arg_ONE_THREAD AND LACUNA_SANITIZE STREQUAL "thread")
