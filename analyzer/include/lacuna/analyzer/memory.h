@@ -33,6 +33,10 @@ struct MemoryPoint {
   std::uint64_t bytes = 0;
 };
 inline constexpr std::size_t kRoleCount = 9;
+/// A file can have roles that this version does not know; each counts as Other.
+constexpr prof::MemoryRole knownRole(prof::MemoryRole role) {
+  return static_cast<std::size_t>(role) < kRoleCount ? role : prof::MemoryRole::Other;
+}
 std::string_view roleName(prof::MemoryRole role);
 /// The same for people: of what nobody said what it is for, that that is not known.
 std::string_view roleWords(prof::MemoryRole role);

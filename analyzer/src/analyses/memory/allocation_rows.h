@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
@@ -23,7 +24,7 @@ prof::Status forEachAllocation(const Store& store, prof::TimeNs until, Visit&& v
               row.thread = thread[i];
               row.device = device[i];
               row.action = action[i];
-              row.role = role[i];
+              row.role = knownRole(role[i]);
               row.address = address[i];
               row.bytes = bytes[i];
               row.tensor = tensor[i];

@@ -212,7 +212,7 @@ class PeakWatch {
       const auto& [key, block] = *entry;
       const auto freed = freedNs_.find(key);
       stats.live.push_back(describe(store, block));
-      stats.peakByRole[static_cast<std::size_t>(block.role) % kRoleCount] += block.bytes;
+      stats.peakByRole[static_cast<std::size_t>(block.role)] += block.bytes;
       TensorLife life{.device = key.first};
       life.freed = freed != freedNs_.end();
       life.freedNs = life.freed ? freed->second : 0;

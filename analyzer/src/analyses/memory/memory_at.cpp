@@ -68,7 +68,7 @@ class BlockFollower {
     out.reservedBytes = reserved_;
     for (const auto& [key, block] : blocks_) {
       prof::addTo(out.bytes, block.bytes);
-      prof::addTo(out.byRole[static_cast<std::size_t>(block.role) % kRoleCount], block.bytes);
+      prof::addTo(out.byRole[static_cast<std::size_t>(block.role)], block.bytes);
       out.live.push_back({{block.bytes, block.role, store.text(block.tensor), store.text(block.op), block.allocatedNs},
                           key.first,
                           block.freedNs,

@@ -31,9 +31,9 @@ class Heap {
       case MemoryAction::Allocate:
       case MemoryAction::ExternalAllocate:
         release(address);
-        blocks_[address] = {size, static_cast<std::size_t>(role) % kRoleCount};
+        blocks_[address] = {size, static_cast<std::size_t>(knownRole(role))};
         bytes += size;
-        byRole[static_cast<std::size_t>(role) % kRoleCount] += size;
+        byRole[static_cast<std::size_t>(knownRole(role))] += size;
         break;
       case MemoryAction::Free:
       case MemoryAction::ExternalFree:

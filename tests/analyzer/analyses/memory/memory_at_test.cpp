@@ -46,6 +46,20 @@ TEST_F(MemoryAtTest, ListsWhatIsAliveWithItsLifetime) {
   EXPECT_EQ(memoryAt(*store, 45)->bytes, 150u);
 }
 
+TEST_F(MemoryAtTest, RolesThatNobodyKnowsCountAsOther) {
+  row(10, MemoryAction::Allocate, 1, 100, static_cast<MemoryRole>(kRoleCount));
+  row(20, MemoryAction::Allocate, 2, 300, static_cast<MemoryRole>(255));
+  const auto store = trace_.build();
+  const MemoryMoment at = *memoryAt(*store, 25);
+  ASSERT_EQ(at.live.size(), 2u);
+  for (const LiveBlock& block : at.live) EXPECT_EQ(block.tensor.role, MemoryRole::Other) << block.tensor.bytes;
+  EXPECT_EQ(at.byRole[static_cast<std::size_t>(MemoryRole::Other)], 400u);
+  const auto analysis = analyse(store);
+  ASSERT_TRUE(analysis) << analysis.error().message;
+  ASSERT_EQ(analysis->memory.live.size(), 2u);
+  for (const LiveTensor& tensor : analysis->memory.live) EXPECT_EQ(tensor.role, MemoryRole::Other) << tensor.bytes;
+}
+
 TEST_F(MemoryAtTest, AnAddressThatIsHandedOutAtOnceHidesNoLaterFree) {
   row(1, MemoryAction::Allocate, 1, 100);
   row(2, MemoryAction::Allocate, 2, 300);
