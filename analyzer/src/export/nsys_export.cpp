@@ -67,7 +67,7 @@ class FreeNumbers {
   std::uint32_t next_;  ///< all from the least to it are taken
 };
 
-/// Of processes, and of a process' threads: the schema has 24 bits for either.
+/// The schema has 24 bits for the number of a process, and 24 for that of a thread in it.
 struct PlaceNumbers : FreeNumbers {
   PlaceNumbers() : FreeNumbers(1, 0xffffff) {}
 };

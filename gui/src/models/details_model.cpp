@@ -173,7 +173,7 @@ DetailRows argumentsOf(const Trace& trace, const analyzer::EventRef& event) {
   const prof::ArgSetId set = argSetOf(*trace.store, event);
   if (!set) return rows;
   const analyzer::Args& args = trace.args();
-  for (const QString& line : trace.name(args.shape(set)).split(QLatin1Char('\n'))) {
+  for (const QString& line : words(trace.store->wholeText(args.shape(set))).split(QLatin1Char('\n'))) {
     if (!line.startsWith(kHeld)) continue;
     const std::string key = line.mid(1).toStdString();
     const auto value = args.find(set, key);

@@ -26,14 +26,15 @@ class Heap {
   std::uint64_t bytes = 0;
   std::uint64_t reserved = 0;
 
-  void apply(MemoryAction action, MemoryRole role, std::uint64_t address, std::uint64_t size) {
+  void apply(MemoryAction action, MemoryRole ofRow, std::uint64_t address, std::uint64_t size) {
+    const auto role = static_cast<std::size_t>(knownRole(ofRow));
     switch (action) {
       case MemoryAction::Allocate:
       case MemoryAction::ExternalAllocate:
         release(address);
-        blocks_[address] = {size, static_cast<std::size_t>(knownRole(role))};
+        blocks_[address] = {size, role};
         bytes += size;
-        byRole[static_cast<std::size_t>(knownRole(role))] += size;
+        byRole[role] += size;
         break;
       case MemoryAction::Free:
       case MemoryAction::ExternalFree:
