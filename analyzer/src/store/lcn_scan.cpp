@@ -99,7 +99,8 @@ void LcnBackend::Scan::step(std::size_t i, TimeNs horizon) {
   loadValues(i, block_);
   block_.hidden.assign(block.rows, 0);
   append(i);
-  flush(horizon);
+  pendingLast_ = std::max(pendingLast_, known.lastStart);
+  if (pending_.count >= 2 * left_ || pendingLast_ < horizon) flush(horizon);
 }
 
 void LcnBackend::Scan::giveWhole(std::size_t i, std::uint64_t rows) {
@@ -179,6 +180,8 @@ void LcnBackend::Scan::flush(TimeNs horizon) {
     from = to;
   }
   drop(ready);
+  left_ = pending_.count;
+  if (left_ == 0) pendingLast_ = INT64_MIN;
 }
 
 RowOrder LcnBackend::Scan::blockOrder() const {

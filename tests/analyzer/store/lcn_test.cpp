@@ -132,6 +132,24 @@ TEST(LcnStore, AScanGivesTheRowsOfColumnUnderTheSameNumbers) {
   }
 }
 
+/// Put in order again at each block, the rows of this file would take minutes.
+TEST(LcnStore, AScanOfBlocksThatAllOverlapGivesTheRowsOfColumn) {
+  constexpr std::uint64_t kRows = test::kThreadSanitized ? 100'000 : 500'000;
+  const test::TempFile file(".lcn");
+  prof::WriterOptions options;
+  options.blockRows = 64;
+  auto writer = *prof::Writer::create(file.path(), options);
+  std::mt19937 random(5);
+  for (std::uint64_t i = 0; i < kRows; ++i) {
+    const auto startNs = i % 64 == 0 ? TimeNs{0} : static_cast<TimeNs>(random() % 100'000);
+    writer.append(Range{.startNs = startNs, .durNs = static_cast<TimeNs>(random() % 50), .correlation = i});
+  }
+  ASSERT_TRUE(writer.finish());
+  const auto store = *Store::open(file.path());
+  const std::vector<bool> seen = rowsOfScan(*store, {});
+  EXPECT_EQ(std::ranges::count(seen, true), kRows);
+}
+
 /// Rows of very different lengths, so that what a window shows lies among blocks that it only counts.
 TEST(LcnStore, RowsAreNumberedAcrossBlocksThatAWindowLeavesOut) {
   const test::TempFile file(".lcn");
