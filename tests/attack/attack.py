@@ -220,7 +220,7 @@ def attack_all(options, folder, keep):
     (folder / "rank.json").write_bytes(seeds.kineto(1, 17))
     call("convert", "-q", str(folder / "rank.json"), "-o", str(goods / "rank.lcn"))
     options.hides = can_hide()
-    numbers = [options.only] if options.only is not None else range(options.mutants)
+    numbers = options.only if options.only is not None else range(options.mutants)
     found, calls, start, shown = [], 0, time.monotonic(), 0.0
     with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=begin, initargs=(options, seed_list, goods, keep)) as pool:
         for done, (number, count, wrong) in enumerate(pool.map(attack, numbers), 1):
@@ -253,7 +253,8 @@ def main():
     parser.add_argument("bin", help="the folder with lacuna and lacuna-gui")
     parser.add_argument("--mutants", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same mutants")
-    parser.add_argument("--only", type=int, help="the mutant of this number alone, of the seeds that the last run left in the --keep folder if it did")
+    parser.add_argument("--only", type=lambda text: [int(number) for number in text.split(",")],
+                        help="the mutants of these numbers alone, with commas, of the seeds that the last run left in the --keep folder if it did")
     parser.add_argument("--commands", type=int, default=0, help="so many commands for each mutant, picked by chance (default: all)")
     parser.add_argument("--kinds", default="", help=f"seeds of these kinds alone ({', '.join(seeds.MUTATORS)}), with commas")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

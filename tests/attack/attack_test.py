@@ -118,6 +118,17 @@ class Mutants(unittest.TestCase):
             self.assertEqual((again.size, again.pages), (1 << 30, {4096: b"x" * 4096}))
             self.assertTrue((at / "c").is_symlink() and (at / "d").is_fifo())
 
+    @unittest.skipUnless(native.ZSTD, "libzstd is not here")
+    def test_texts_survive_packing(self):
+        for text in (b"", b"abc" * 10, bytes(range(256)) * 40_000):
+            self.assertEqual(native.unzstd(native.zstd(text)), text)
+        packed = native.zstd(b"abc" * 1000)
+        for broken in (packed[:-3], b"no frame", b"\0" * 40):
+            with self.assertRaises(ValueError):
+                native.unzstd(broken)
+        with self.assertRaisesRegex(ValueError, "too small"):
+            native.unzstd(native.zstd(b"\0" * (2 << 20)), most=1 << 20)
+
     @unittest.skipUnless(native.XXHASH, "libxxhash is not here")
     def test_files_of_hostile_rows_are_whole(self):
         build_lcn.TABLES.clear()

@@ -24,7 +24,8 @@ if ZSTD:
     ZSTD.ZSTD_compressBound.argtypes = (ctypes.c_size_t,)
     ZSTD.ZSTD_decompress.restype = ctypes.c_size_t
     ZSTD.ZSTD_decompress.argtypes = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
-    ZSTD.ZSTD_isError.argtypes = (ctypes.c_size_t,)
+    ZSTD.ZSTD_isError.argtypes = ZSTD.ZSTD_getErrorName.argtypes = (ctypes.c_size_t,)
+    ZSTD.ZSTD_getErrorName.restype = ctypes.c_char_p
     ZSTD.ZSTD_compress.argtypes = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
 
 
@@ -37,16 +38,21 @@ def zstd(data, level=3):
     if not ZSTD:
         return None
     room = ctypes.create_string_buffer(ZSTD.ZSTD_compressBound(len(data)))
-    return room.raw[: ZSTD.ZSTD_compress(room, len(room), data, len(data), level)]
+    size = ZSTD.ZSTD_compress(room, len(room), data, len(data), level)
+    return room.raw[:size]
 
 
-def unzstd(data, most=256 << 20):
+def unzstd(data, most=4 << 30):
     """The text of frames; none where the library is missing."""
     if not ZSTD:
         return None
-    # A block of one byte stands for 128 KiB in four.
-    room = ctypes.create_string_buffer(min(most, 32768 * len(data) + (1 << 20)))
-    got = ZSTD.ZSTD_decompress(room, len(room), data, len(data))
-    if ZSTD.ZSTD_isError(got):
-        raise ValueError("no frames of zstd, or far more in them than there should be")
-    return room.raw[:got]
+    size = 1 << 20
+    while True:
+        room = ctypes.create_string_buffer(size)
+        got = ZSTD.ZSTD_decompress(room, size, data, len(data))
+        if not ZSTD.ZSTD_isError(got):
+            return memoryview(room)[:got].tobytes()
+        why = ZSTD.ZSTD_getErrorName(got).decode()
+        if "too small" not in why or size >= most:
+            raise ValueError(f"{why}, in {size} bytes")
+        size *= 8

@@ -118,6 +118,7 @@ def unpacked(ending, holds):
         except (OSError, EOFError, zlib.error, ValueError) as error:
             return f"cannot be unpacked: {error}"
         return "" if text is None else holds(text)
+    check.is_packed = True
     return check
 
 
@@ -131,8 +132,9 @@ LARGE = 32 << 20
 
 
 def of_file(path, check):
-    """What `check` finds in a file. A large one is read by a child: of text with one wide character Python takes four times its size."""
-    if path.stat().st_size < LARGE:
+    """What `check` finds in a file. One that is large, or may be once it is unpacked, is read by a child: of text with one wide character
+    Python takes four times its size."""
+    if path.stat().st_size < LARGE and not getattr(check, "is_packed", False):
         return check(path.read_bytes())
     reading, writing = os.pipe()
     child = os.fork()
