@@ -6,7 +6,7 @@
 #include <string>
 
 #include "command.h"
-#include "lacuna/analyzer/calibration.h"
+#include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::cli {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "lacuna/analyzer/changes.h"
+#include "lacuna/analyzer/whatif.h"
 #include "output.h"
 
 namespace lacuna::cli {

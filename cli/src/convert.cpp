@@ -9,8 +9,8 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/text.h"
 #ifdef LACUNA_CLI_COLLECTOR
 #include "lacuna/collector/capture.h"
 #endif

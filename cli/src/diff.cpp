@@ -7,8 +7,8 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/run_diff.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/diff.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "report_text.h"

@@ -8,10 +8,9 @@
 #include <span>
 #include <string_view>
 
-#include "lacuna/analyzer/finding_list.h"
 #include "lacuna/analyzer/findings.h"
-#include "lacuna/analyzer/summary.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"
 
@@ -174,8 +173,8 @@ std::string explainedJson(const Prediction& prediction) {
 }
 
 prof::Result<const Finding*> numberedFinding(const analyzer::Analysis& analysis, std::size_t number) {
-  const std::size_t count = analysis.findings.size();
-  if (number >= 1 && number <= count) return &analysis.findings[number - 1];
+  const std::size_t count = analysis.of<analyzer::Findings>().size();
+  if (number >= 1 && number <= count) return &analysis.of<analyzer::Findings>()[number - 1];
   const std::string file = analysis.store->path().string();
   if (count == 0) {
     return prof::Error{

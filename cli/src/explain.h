@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/result.h"
 

@@ -6,7 +6,7 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "trace_summary.h"

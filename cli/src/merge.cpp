@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/merge.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,8 +7,8 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "output_file.h"

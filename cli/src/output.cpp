@@ -11,9 +11,8 @@
 #include <system_error>
 
 #include "commands.h"
-#include "lacuna/analyzer/cells.h"
 #include "lacuna/analyzer/store.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/file_error.h"
 #include "lacuna/prof/place_file.h"

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "progress_line.h"
-#include "lacuna/analyzer/analyse.h"
 
 #include <fmt/format.h>
 #include "calibration_option.h"
-#include "lacuna/analyzer/analyse.h"
 #include "safe_output.h"
+
+#include "lacuna/analyzer/analysis.h"
 
 namespace lacuna::cli {
 

@@ -14,8 +14,8 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/cells.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/text.h"
 #include "output.h"
 #include "query_guard.h"
 #include "safe_output.h"
@@ -166,7 +166,7 @@ int ask(analyzer::Query& query, const QueryOptions& options) {
 
 int run(const QueryOptions& options) {
   if (options.schema) {
-    fmt::print("{}", analyzer::schemaPage());
+    fmt::print("{}", analyzer::schemaPage(analyzer::reportTables({})));
     return kOk;
   }
   if (options.file.empty() || options.sql.empty()) {
@@ -180,7 +180,8 @@ int run(const QueryOptions& options) {
   if (!store) return printError(store.error().message);
   printWarnings(**store);
   if (options.csv) sendOutputAsData();
-  analyzer::Query query(std::move(*store));
+  analyzer::Query query(*store);
+  query.add(analyzer::reportTablesOf(*store));
   // A limit of less than a byte is no wish for none.
   query.setTemporaryLimit(static_cast<std::uint64_t>(std::ceil(options.tempLimit * kGib)));
   return ask(query, options);

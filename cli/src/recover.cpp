@@ -9,7 +9,7 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/collector/recover.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"

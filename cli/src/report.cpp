@@ -13,9 +13,9 @@
 #include "command.h"
 #include "commands.h"
 #include "explain.h"
-#include "lacuna/analyzer/finding_list.h"
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/table.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "output_file.h"
@@ -85,13 +85,13 @@ prof::Status checkTable(std::string_view wanted) {
 /// What is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning, as
 /// those that lacuna-gui takes.
 void printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
-  const std::int64_t ns = analysis.ledger[cause];
+  const std::int64_t ns = analysis.ledgers.run[cause];
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), prof::timeText(ns));
-  for (const analyzer::CauseDetail& detail : analysis.details) {
+  for (const analyzer::CauseDetail& detail : analysis.of<analyzer::IdleCauses>().details) {
     if (detail.cause != cause) continue;
     fmt::print(" {:>11} {:>7} times  {}\n", prof::timeText(detail.ns), detail.count, analyzer::oneLine(detail.name));
   }
-  const auto& longest = analysis.longest[static_cast<std::size_t>(cause)];
+  const auto& longest = analysis.of<analyzer::IdleCauses>().longest[static_cast<std::size_t>(cause)];
   if (!longest.empty()) fmt::print("longest:\n");
   for (const analyzer::DeviceSegment& segment : longest) {
     const std::int64_t fromBegin = segment.startNs - analysis.store->span().startNs;

@@ -13,7 +13,7 @@
 
 #include "command.h"
 #include "commands.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/collector/doctor.h"
 #include "lacuna/prof/amounts.h"
 #include "nearest.h"

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::cli {
 namespace {

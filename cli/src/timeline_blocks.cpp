@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "held_interrupts.h"
-#include "lacuna/analyzer/track_file.h"
+#include "lacuna/analyzer/lanes.h"
 
 namespace lacuna::cli {
 

@@ -8,7 +8,7 @@
 #include <array>
 #include <filesystem>
 
-#include "lacuna/analyzer/source.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/prof/bounds.h"
 

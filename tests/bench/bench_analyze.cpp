@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/prof/generate.h"
 

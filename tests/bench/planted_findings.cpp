@@ -5,7 +5,8 @@
 // found, one JSON object a line. tests/bench/findings counts them.
 #include <fmt/format.h>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/findings.h"
 #include "support/planted_runs.h"
 
 namespace {
@@ -28,7 +29,7 @@ int main() {
       return 1;
     }
     std::vector<FindingId> faults;
-    for (const auto& finding : analysis->findings) {
+    for (const auto& finding : analysis->of<lacuna::analyzer::Findings>()) {
       if (finding.kind == lacuna::analyzer::FindingKind::Fault) faults.push_back(finding.id);
     }
     fmt::print("{{\"planted\": {}, \"found\": {}}}\n", list(item.planted), list(faults));

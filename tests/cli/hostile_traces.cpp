@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/files.h"
 #include "support/random_store.h"
 
 using namespace lacuna;

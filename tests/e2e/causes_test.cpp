@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "e2e/run_fixture.h"
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/findings.h"
 
 namespace lacuna {
 namespace {
@@ -109,7 +110,7 @@ class CausesTest : public RunTest {
   static Ledger fromTheFirstStep(const Analysis& analysis) {
     return within(analysis, {{analysis.steps.all.at(0).startNs, analysis.devices.at(0).window.endNs}});
   }
-  static Ledger whole(const Analysis& analysis) { return analysis.ledger; }
+  static Ledger whole(const Analysis& analysis) { return analysis.ledgers.run; }
   /// Records, and expects that little is unknown in this part of the ledger. Where the machine is held up just between
   /// two things that a program tells of, that is unknown; then it is recorded anew, but not for ever.
   Analysis analysedWithLittleUnknown(const std::string& words, Ledger (*part)(const Analysis&)) {
@@ -174,14 +175,14 @@ TEST_P(SlowLoader, CostsWhatTheProgramItselfWaited) {
   const std::vector<TimeWindow> stretches = waits();
   ASSERT_EQ(stretches.size(), 25u);
   const std::int64_t idle = idleWithin(analysis, stretches);
-  expectNear(analysis.ledger[Cause::LoaderWait], idle, "in all");
+  expectNear(analysis.ledgers.run[Cause::LoaderWait], idle, "in all");
   expectNear(within(analysis, stretches)[Cause::LoaderWait], idle, "where it waited");
   // A machine so slow that computing hides the loader has no fault to find.
-  if (idle * 5 < analysis.ledger.totalNs()) return;
+  if (idle * 5 < analysis.ledgers.run.totalNs()) return;
   const auto named =
-      std::find_if(analysis.findings.begin(), analysis.findings.end(),
+      std::find_if(analysis.of<analyzer::Findings>().begin(), analysis.of<analyzer::Findings>().end(),
                    [](const analyzer::Finding& finding) { return finding.id == analyzer::FindingId::LoaderWait; });
-  EXPECT_NE(named, analysis.findings.end());
+  EXPECT_NE(named, analysis.of<analyzer::Findings>().end());
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, SlowLoader, testing::Values("slow-loader", "starved-workers", "heavy-decode"),
@@ -199,7 +200,8 @@ class SampleRun : public CausesTest, public testing::WithParamInterface<const ch
 
 TEST_P(SampleRun, LeavesHardlyAnythingUnknown) {
   const Analysis analysis = analysedWithLittleUnknown(program(GetParam()) + " >output.txt", fromTheFirstStep);
-  EXPECT_EQ(analysis.ledger.totalNs(), analysis.devices.at(0).window.endNs - analysis.devices.at(0).window.startNs);
+  EXPECT_EQ(analysis.ledgers.run.totalNs(),
+            analysis.devices.at(0).window.endNs - analysis.devices.at(0).window.startNs);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/prof/bounds.h"

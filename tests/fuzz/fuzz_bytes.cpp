@@ -8,7 +8,7 @@
 
 #include "fuzz_import.h"
 #include "import/byte_source.h"
-#include "lacuna/analyzer/source.h"
+#include "lacuna/analyzer/files.h"
 
 namespace {
 

@@ -15,9 +15,9 @@
 
 #include "fuzz_patches.h"
 #include "fuzz_recording.h"
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store.h"
-#include "lacuna/analyzer/summary.h"
 #include "lacuna/collector/recover.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/recording.h"

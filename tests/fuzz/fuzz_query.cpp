@@ -17,10 +17,9 @@
 #include <vector>
 
 #include "formats/json_text.h"
-#include "lacuna/analyzer/cells.h"
-#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/query.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "query/sql_rules.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/track_file.h"
+#include "lacuna/analyzer/lanes.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"

@@ -24,7 +24,7 @@
 
 #include "gui/recording.h"
 #include "gui/window_fixture.h"
-#include "lacuna/analyzer/summary.h"
+#include "lacuna/analyzer/report.h"
 #include "views/charts.h"
 #include "views/finding_card.h"
 #include "views/memory_chart.h"
@@ -120,7 +120,8 @@ class AccessTest : public QObject {
   [[nodiscard]] QSet<QString> givenWords() const {
     const analyzer::Analysis& analysis = *window_->findings().analysis;
     std::string said = analyzer::describeRun(analysis) + ' ' + analyzer::verdict(analysis) + " run.lcn";
-    for (const analyzer::Finding& finding : analysis.findings) said += ' ' + finding.title + ' ' + finding.advice;
+    for (const analyzer::Finding& finding : analysis.of<analyzer::Findings>())
+      said += ' ' + finding.title + ' ' + finding.advice;
     for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
       said += ' ' + std::string(analyzer::causeLabel(static_cast<analyzer::Cause>(i)));
     }
@@ -456,7 +457,7 @@ class AccessTest : public QObject {
     command("memory peak");
     QTRY_VERIFY(window_->memory()->isVisible());
     QTRY_COMPARE(window_->memory()->chart()->cursorMark(),
-                 std::optional(window_->findings().analysis->memory.peakAtNs));
+                 std::optional(window_->findings().analysis->of<analyzer::MemoryTables>().all.peakAtNs));
   }
 
   void whatPagesOfferIsACommandToo() {

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "app/trace.h"
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/diff.h"
-#include "lacuna/analyzer/memory_at.h"
-#include "lacuna/analyzer/track_queries.h"
+#include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/memory.h"
 #include "models/analysis_tables.h"
 #include "models/details_model.h"
 #include "models/table_model.h"
@@ -40,8 +40,8 @@ inline void showAnalysis(const analyzer::Analysis& analysis) {
   showTable(kernelTableOf(analysis));
   for (const bool byShapes : {false, true}) showTable(operatorTableOf(analysis, byShapes));
   showTable(causeTable(analysis));
-  showTable(leakTable(analysis.memory));
-  showTable(peakEditTable(analysis.peakEdits));
+  showTable(leakTable(analysis.of<analyzer::MemoryTables>().all));
+  showTable(peakEditTable(analysis.of<analyzer::PeakEdits>()));
   showTable(allocatorTable(analysis));
   showTable(comparisonTable(compareKernels(analysis, analysis), QStringLiteral("kernel")));
   showTable(comparisonTable(compareLedgers(analysis, analysis), QStringLiteral("cause")));

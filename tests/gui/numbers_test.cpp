@@ -13,7 +13,7 @@
 #include <limits>
 
 #include "gui/window_fixture.h"
-#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/files.h"
 #include "models/table_model.h"
 #include "support/programs.h"
 #include "support/synthetic_run.h"
@@ -103,12 +103,14 @@ class NumbersTest : public QObject {
 
   static void compareFindings(const analyzer::Analysis& shown, const QJsonObject& report) {
     const QJsonArray findings = report.value(QStringLiteral("findings")).toArray();
-    QCOMPARE(static_cast<qsizetype>(shown.findings.size()), findings.size());
-    for (std::size_t i = 0; i < shown.findings.size(); ++i) {
+    QCOMPARE(static_cast<qsizetype>(shown.of<analyzer::Findings>().size()), findings.size());
+    for (std::size_t i = 0; i < shown.of<analyzer::Findings>().size(); ++i) {
       const QJsonObject finding = findings[static_cast<qsizetype>(i)].toObject();
-      QCOMPARE(QString::fromStdString(shown.findings[i].title), finding.value(QStringLiteral("title")).toString());
-      QCOMPARE(shown.findings[i].costNsPerStep, finding.value(QStringLiteral("cost_ns_per_step")).toInteger());
-      QCOMPARE(shown.findings[i].predictedGainNsPerStep,
+      QCOMPARE(QString::fromStdString(shown.of<analyzer::Findings>()[i].title),
+               finding.value(QStringLiteral("title")).toString());
+      QCOMPARE(shown.of<analyzer::Findings>()[i].costNsPerStep,
+               finding.value(QStringLiteral("cost_ns_per_step")).toInteger());
+      QCOMPARE(shown.of<analyzer::Findings>()[i].predictedGainNsPerStep,
                finding.value(QStringLiteral("predicted_gain_ns_per_step")).toInteger());
     }
   }
@@ -116,7 +118,7 @@ class NumbersTest : public QObject {
   static void compareMemory(MainWindow& window, const QJsonObject& report) {
     const QJsonObject memory = report.value(QStringLiteral("memory")).toObject();
     const auto peak = memory.value(QStringLiteral("peak_bytes")).toInteger();
-    if (!window.findings().analysis->memory.present) {
+    if (!window.findings().analysis->of<analyzer::MemoryTables>().all.present) {
       QCOMPARE(peak, 0);
       return;
     }
@@ -181,7 +183,7 @@ class NumbersTest : public QObject {
   }
 
   static void compareLive(MainWindow& window, const QJsonObject& memory) {
-    QCOMPARE(window.findings().analysis->memory.leakBytesPerStep,
+    QCOMPARE(window.findings().analysis->of<analyzer::MemoryTables>().all.leakBytesPerStep,
              memory.value(QStringLiteral("leak_bytes_per_step")).toInteger());
     const TableData& shown = window.memory()->live()->model()->table();
     const QJsonArray printed = memory.value(QStringLiteral("live")).toArray();
@@ -214,8 +216,8 @@ class NumbersTest : public QObject {
     auto window = gui::testing::makeWindow();
     QVERIFY(gui::testing::openAnalysed(*window, path));
     const analyzer::Analysis& shown = *window->findings().analysis;
-    compareLedger(shown.ledger, report.value(QStringLiteral("ledger")).toObject());
-    QCOMPARE(shown.bands.run.totalNs(),
+    compareLedger(shown.ledgers.run, report.value(QStringLiteral("ledger")).toObject());
+    QCOMPARE(shown.ledgers.bands.run.totalNs(),
              report.value(QStringLiteral("ledger")).toObject().value(QStringLiteral("recording_ns")).toInteger());
     const QJsonArray steps = report.value(QStringLiteral("steps")).toArray();
     QCOMPARE(static_cast<qsizetype>(shown.steps.all.size()), steps.size());
@@ -223,7 +225,7 @@ class NumbersTest : public QObject {
       const QJsonObject step = steps[static_cast<qsizetype>(i)].toObject();
       QCOMPARE(shown.steps.all[i].durNs(), step.value(QStringLiteral("dur_ns")).toInteger());
       QCOMPARE(shown.stepBandNs(i), step.value(QStringLiteral("recording_ns")).toInteger());
-      compareLedger(shown.stepLedgers[i], step.value(QStringLiteral("ledger")).toObject());
+      compareLedger(shown.ledgers.steps[i], step.value(QStringLiteral("ledger")).toObject());
     }
     compareTables(*window, report);
     compareOperators(*window, report);

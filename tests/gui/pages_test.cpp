@@ -34,15 +34,17 @@
 #include <cerrno>
 #include <random>
 
+#include "analyses/loader/loader.h"
+#include "analyses/work/kernels.h"
 #include "app/live_follower.h"
 #include "app/query_runner.h"
 #include "gui/recording.h"
 #include "gui/window_fixture.h"
+#include "lacuna/analyzer/charts.h"
 #include "lacuna/analyzer/diff.h"
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/flame.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/links.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/writer.h"
 #include "models/sql_model.h"
@@ -288,6 +290,19 @@ class PagesTest : public QObject {
     QVERIFY(window_->sql()->status().startsWith(QStringLiteral("4 rows")));
   }
 
+  void sqlReadsTheTablesOfTheReport() {
+    const auto* tables = window_->sql()->findChild<QTreeWidget*>();
+    const auto found = tables->findItems(QStringLiteral("report_kernels"), Qt::MatchExactly);
+    QCOMPARE(found.size(), 1);
+    QVERIFY(found[0]->childCount() > 3 && !found[0]->toolTip(0).isEmpty());
+    for (int times = 0; times < 2; ++times) {
+      runSql(QStringLiteral("SELECT name, count FROM report_kernels"));
+      const auto& rows = window_->findings().analysis->of<analyzer::KernelTable>();
+      QCOMPARE(window_->sql()->model()->rows().all, rows.size());
+      QCOMPARE(window_->sql()->model()->index(0, 0).data().toString(), QString::fromStdString(rows[0].name));
+    }
+  }
+
   void sqlMistakesAreShownWithTheirPlace() {
     const QString sql = QStringLiteral("SELECT name FROM kernel WHERE nome = 1");
     runSql(sql);
@@ -448,7 +463,8 @@ class PagesTest : public QObject {
       QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
     }
     QTableView* kernels = tables[1];
-    QCOMPARE(text(*kernels->model(), 0, 0), QString::fromStdString(window_->findings().analysis->kernels[0].name));
+    QCOMPARE(text(*kernels->model(), 0, 0),
+             QString::fromStdString(window_->findings().analysis->of<analyzer::KernelTable>()[0].name));
     kernels->setFocus();
     kernels->selectRow(0);
     QTest::keyClick(kernels, Qt::Key_Return);
@@ -461,8 +477,9 @@ class PagesTest : public QObject {
   void onlyCausesWithAnEventAreSearchedFromTheOverview() {
     Findings found = window_->findings();
     auto analysis = std::make_shared<analyzer::Analysis>(*found.analysis);
-    analysis->details = {{.cause = analyzer::Cause::Launch, .name = {}, .ns = 5'000'000, .count = 3},
-                         {.cause = analyzer::Cause::HostWork, .name = "conv2d", .ns = 1'000'000, .count = 2}};
+    analysis->of<analyzer::IdleCauses>().details = {
+        {.cause = analyzer::Cause::Launch, .name = {}, .ns = 5'000'000, .count = 3},
+        {.cause = analyzer::Cause::HostWork, .name = "conv2d", .ns = 1'000'000, .count = 2}};
     found.analysis = analysis;
     show("overview");
     window_->overview()->setFindings(found);
@@ -491,16 +508,16 @@ class PagesTest : public QObject {
 
   void theLegendOfStepsNamesWhatIsSeenAndFitsASmallWindow() {
     auto analysis = std::make_shared<analyzer::Analysis>(*window_->findings().analysis);
-    analysis->ledger.ns.fill(1'000'000);
+    analysis->ledgers.run.ns.fill(1'000'000);
     StepsPage page;
     page.setTrace(window_->trace());
     page.setAnalysis(analysis);
     QVERIFY2(page.minimumSizeHint().width() < 1000, qPrintable(QString::number(page.minimumSizeHint().width())));
     // A step of the warm-up may have what is next to nothing in the whole run.
     const auto rare = analyzer::Cause::Synchronisation;
-    analysis->ledger.ns.fill(1'000'000'000);
-    analysis->ledger.ns[static_cast<std::size_t>(rare)] = 1000;
-    for (analyzer::Ledger& step : analysis->stepLedgers) step.ns[static_cast<std::size_t>(rare)] = 0;
+    analysis->ledgers.run.ns.fill(1'000'000'000);
+    analysis->ledgers.run.ns[static_cast<std::size_t>(rare)] = 1000;
+    for (analyzer::Ledger& step : analysis->ledgers.steps) step.ns[static_cast<std::size_t>(rare)] = 0;
     const auto isNamed = [&] {
       const auto labels = page.findChildren<QLabel*>();
       return std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) {
@@ -509,8 +526,8 @@ class PagesTest : public QObject {
     };
     page.setAnalysis(analysis);
     QVERIFY(!isNamed());
-    QVERIFY(!analysis->stepLedgers.empty());
-    analysis->stepLedgers[0].ns[static_cast<std::size_t>(rare)] = 1000 + analysis->stepLedgers[0].totalNs();
+    QVERIFY(!analysis->ledgers.steps.empty());
+    analysis->ledgers.steps[0].ns[static_cast<std::size_t>(rare)] = 1000 + analysis->ledgers.steps[0].totalNs();
     page.setAnalysis(analysis);
     QVERIFY(isNamed());
   }
@@ -518,9 +535,9 @@ class PagesTest : public QObject {
   void theAxisOfStepsIsSeenBesideManyFindings() {
     Findings many = window_->findings();
     auto analysis = std::make_shared<analyzer::Analysis>(*many.analysis);
-    QVERIFY(!analysis->findings.empty());
-    const analyzer::Finding one = analysis->findings.front();
-    analysis->findings.assign(12, one);
+    QVERIFY(!analysis->of<analyzer::Findings>().empty());
+    const analyzer::Finding one = analysis->of<analyzer::Findings>().front();
+    analysis->of<analyzer::Findings>().assign(12, one);
     many.analysis = analysis;
     window_->resize(1920, 1000);
     show("overview");
@@ -747,7 +764,7 @@ class PagesTest : public QObject {
   void theMemoryCursorIsTheTimelines() {
     show("memory");
     MemoryPage* memory = window_->memory();
-    const auto& stats = window_->findings().analysis->memory;
+    const auto& stats = window_->findings().analysis->of<analyzer::MemoryTables>().all;
     QTRY_VERIFY(memory->moment() != nullptr);
     QCOMPARE(memory->moment()->bytes, stats.peakBytes);
     QCOMPARE(memory->live()->model()->rowCount(), static_cast<int>(stats.live.size()));
@@ -766,14 +783,14 @@ class PagesTest : public QObject {
     QVERIFY(memory->showTab(QStringLiteral("edits")));
     QVERIFY(!memory->showTab(QStringLiteral("none")));
     QAbstractItemModelTester tester(memory->edits()->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
-    const auto& edits = window_->findings().analysis->peakEdits;
+    const auto& edits = window_->findings().analysis->of<analyzer::PeakEdits>();
     QVERIFY(!edits.empty());
     QCOMPARE(memory->edits()->model()->rows(), edits.size());
     QTRY_VERIFY(memory->moment() != nullptr);
     memory->setCursorMark(1'001'000'000);
     QTRY_VERIFY(memory->moment()->timeNs == 1'001'000'000);
     memory->edits()->showSourceRow(0);
-    const prof::TimeNs peak = window_->findings().analysis->memory.peakAtNs;
+    const prof::TimeNs peak = window_->findings().analysis->of<analyzer::MemoryTables>().all.peakAtNs;
     QTRY_COMPARE(memory->moment()->timeNs, peak);
     QCOMPARE(view()->cursorMark(), std::optional(peak));
     const auto& live = memory->moment()->live;
@@ -803,7 +820,7 @@ class PagesTest : public QObject {
     QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("two.lcn")));
     show("memory");
     MemoryPage* memory = window_->memory();
-    const auto& stats = window_->findings().analysis->memoryStatsByDevice;
+    const auto& stats = window_->findings().analysis->of<analyzer::MemoryTables>().byDevice;
     QCOMPARE(memory->devices()->count(), 2);
     QVERIFY(memory->devices()->isVisible());
     QCOMPARE(memory->devices()->currentText(), QStringLiteral("cuda:1 · Other"));  // has the highest peak
@@ -1136,7 +1153,7 @@ class PagesTest : public QObject {
   void aKernelsTimesAreSpreadOut() {
     show("kernels");
     auto* times = window_->kernels()->findChild<HistogramView*>();
-    const auto& rows = window_->findings().analysis->kernels;
+    const auto& rows = window_->findings().analysis->of<analyzer::KernelTable>();
     window_->kernels()->showSourceRow(1);
     QTRY_COMPARE(times->histogram().events, rows[1].count);
     QCOMPARE(times->histogram().totalNs, rows[1].totalNs);
@@ -1346,7 +1363,7 @@ class PagesTest : public QObject {
     QCOMPARE(kernels->currentIndex().row(), 1);
     QCOMPARE(kernels->columnWidth(1), 123);
     auto* times = window_->kernels()->findChild<HistogramView*>();
-    QTRY_COMPARE(times->histogram().events, window_->findings().analysis->kernels[0].count);
+    QTRY_COMPARE(times->histogram().events, window_->findings().analysis->of<analyzer::KernelTable>()[0].count);
     QCOMPARE(*window_->steps()->stack()->selected(), std::size_t{2});
     view()->back();
     QVERIFY(view()->viewport() == Viewport(window_->trace()->tracks->span));
@@ -1478,7 +1495,7 @@ class PagesTest : public QObject {
     recording.steps(8);
     follow(path);
     OverviewPage* overview = window_->overview();
-    QCOMPARE(window_->findings().analysis->loader.workers, 32U);
+    QCOMPARE(window_->findings().analysis->of<analyzer::LoaderStats>().workers, 32U);
     QCOMPARE(overview->controls()->slider("loader.workers")->value(), 32);
     QVERIFY(!overview->drawing()->step().changed);
     overview->playChange(QStringLiteral("loader.workers=40"));
@@ -1494,10 +1511,10 @@ class PagesTest : public QObject {
   void workersThatComeLaterAreTakenOver() {
     Findings few = window_->findings();
     auto analysis = std::make_shared<analyzer::Analysis>(*few.analysis);
-    analysis->loader.workers = few.analysis->loader.workers + 20;
+    analysis->of<analyzer::LoaderStats>().workers = few.analysis->of<analyzer::LoaderStats>().workers + 20;
     window_->overview()->setFindings({analysis, few.simulator, {}});
     QCOMPARE(window_->overview()->controls()->slider("loader.workers")->value(),
-             static_cast<int>(analysis->loader.workers));
+             static_cast<int>(analysis->of<analyzer::LoaderStats>().workers));
     window_->overview()->controls()->slider("loader.workers")->setValue(3);
     window_->overview()->setFindings(few);
     QCOMPARE(window_->overview()->controls()->slider("loader.workers")->value(), 3);

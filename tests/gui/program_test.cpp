@@ -11,8 +11,8 @@
 
 #include "gui/qt_main.h"
 #include "gui/sample_trace.h"
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/store.h"
 #include "support/programs.h"
 
 using namespace lacuna;       // NOLINT

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gui/sample_trace.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "timeline/strip_renderer.h"
 
 namespace lacuna::gui {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gui/sample_trace.h"
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::gui::testing {
 

@@ -25,14 +25,16 @@
 #include <semaphore>
 #include <set>
 
+#include "analyses/loader/loader.h"
+#include "analyses/work/kernels.h"
 #include "app/loader.h"
 #include "app/main_window.h"
 #include "app/screenshot.h"
 #include "gui/qt_main.h"
 #include "gui/sample_trace.h"
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/links.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
 #include "models/details_model.h"
@@ -900,9 +902,10 @@ class WindowTest : public QObject {
     openAnalysed();
     const auto& analysis = *window_->findings().analysis;
     std::size_t n = 0;
-    while (n < analysis.findings.size() && analysis.findings[n].evidence.size() < 2) ++n;
-    QVERIFY(n < analysis.findings.size());
-    const analyzer::Finding& finding = analysis.findings[n];
+    while (n < analysis.of<analyzer::Findings>().size() && analysis.of<analyzer::Findings>()[n].evidence.size() < 2)
+      ++n;
+    QVERIFY(n < analysis.of<analyzer::Findings>().size());
+    const analyzer::Finding& finding = analysis.of<analyzer::Findings>()[n];
     window_->showPage(QStringLiteral("overview"));
     gui::testing::settle(20);
     QFrame* card = nullptr;
@@ -1043,9 +1046,9 @@ class WindowTest : public QObject {
     openAnalysed();
     Findings waiting = window_->findings();
     auto analysis = std::make_shared<analyzer::Analysis>(*waiting.analysis);
-    analysis->loader.present = true;
-    analysis->loader.workersKnown = false;
-    analysis->loader.workers = 0;
+    analysis->of<analyzer::LoaderStats>().present = true;
+    analysis->of<analyzer::LoaderStats>().workersKnown = false;
+    analysis->of<analyzer::LoaderStats>().workers = 0;
     waiting.analysis = analysis;
     OverviewPage* overview = window_->overview();
     overview->setFindings(waiting);
@@ -1058,7 +1061,7 @@ class WindowTest : public QObject {
 
   void aFindingsFixCanBePlayed() {
     openAnalysed();
-    const auto& findings = window_->findings().analysis->findings;
+    const auto& findings = window_->findings().analysis->of<analyzer::Findings>();
     const auto fixable = std::find_if(findings.begin(), findings.end(),
                                       [](const auto& f) { return !f.knob.empty() && !f.evidence.empty(); });
     QVERIFY(fixable != findings.end());
@@ -1145,7 +1148,7 @@ class WindowTest : public QObject {
 
   void tablesShowTheAnalyzersNumbers() {
     openAnalysed();
-    const auto& rows = window_->findings().analysis->kernels;
+    const auto& rows = window_->findings().analysis->of<analyzer::KernelTable>();
     const TableModel* model = window_->kernels()->model();
     QCOMPARE(model->rowCount(), static_cast<int>(rows.size()));
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -1158,18 +1161,18 @@ class WindowTest : public QObject {
     openAnalysed();
     Findings found = window_->findings();
     analyzer::Analysis analysis = *found.analysis;
-    analyzer::OperatorRow& relu = analysis.operators.emplace_back();
+    analyzer::OperatorRow& relu = analysis.of<analyzer::OperatorTables>().byName.emplace_back();
     relu.name = "relu";
     relu.deviceNs = 9;
-    QVERIFY(analysis.memory.present);
+    QVERIFY(analysis.of<analyzer::MemoryTables>().all.present);
     const auto shownOnOverview = [&]() -> const TableModel* {
       found.analysis = std::make_shared<const analyzer::Analysis>(analysis);
       window_->overview()->setFindings(found);
       return window_->overview()->findChildren<TableModel*>().value(2);
     };
     for (const bool recorded : {true, false}) {
-      analysis.memory.present = recorded;
-      analysis.operators.back().memBytes = recorded ? 64 : 0;
+      analysis.of<analyzer::MemoryTables>().all.present = recorded;
+      analysis.of<analyzer::OperatorTables>().byName.back().memBytes = recorded ? 64 : 0;
       QCOMPARE(operatorTableOf(analysis, false).size(), std::size_t{recorded ? 6U : 5U});
       const TableModel* costliest = shownOnOverview();
       QVERIFY(costliest != nullptr);
@@ -1201,7 +1204,7 @@ class WindowTest : public QObject {
 
   void figuresOfTheAllocatorSortBySize() {
     analyzer::Analysis analysis;
-    analyzer::DeviceMemory& memory = analysis.memoryByDevice.emplace_back();
+    analyzer::DeviceMemory& memory = analysis.of<analyzer::MemoryTables>().devices.emplace_back();
     memory.peakBytes = 900;
     memory.reservedPeakBytes = std::uint64_t{3} << 30;
     memory.allocator = {.present = true,

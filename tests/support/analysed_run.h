@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "support/synthetic_run.h"
 
 /// Made-up runs that the tests of several folders share, and their analysis.

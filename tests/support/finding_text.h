@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "lacuna/analyzer/finding_ids.h"
+#include "lacuna/analyzer/findings.h"
 
 namespace lacuna::analyzer {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "lacuna/analyzer/finding_ids.h"
+#include "lacuna/analyzer/findings.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::test {

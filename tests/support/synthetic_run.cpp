@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::test {
 namespace {

@@ -11,19 +11,16 @@
 #include <iterator>
 #include <vector>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/charts.h"
 #include "lacuna/analyzer/diff.h"
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/flame.h"
-#include "lacuna/analyzer/histogram.h"
-#include "lacuna/analyzer/memory_at.h"
-#include "lacuna/analyzer/merge.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/run_diff.h"
-#include "lacuna/analyzer/store_builder.h"
-#include "lacuna/analyzer/summary.h"
-#include "lacuna/analyzer/track_queries.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::test {
@@ -58,7 +55,7 @@ std::string sumFault(const Analysis& analysis) {
     }
     all += device.ledger.totalNs();
   }
-  return analysis.ledger.totalNs() == all ? "" : "the ledgers of the devices do not sum to the whole";
+  return analysis.ledgers.run.totalNs() == all ? "" : "the ledgers of the devices do not sum to the whole";
 }
 
 std::string findingFault(const Finding& finding) {
@@ -222,7 +219,7 @@ std::string faultOf(const std::shared_ptr<const Store>& store) {
   for (const auto& check : {sumFault, reportFault, whatIfFault, compareFault}) {
     if (std::string fault = check(*analysis); !fault.empty()) return fault;
   }
-  for (const Finding& finding : analysis->findings) {
+  for (const Finding& finding : analysis->of<Findings>()) {
     if (std::string fault = findingFault(finding); !fault.empty()) return fault;
   }
   return "";

@@ -8,7 +8,7 @@
 #include <array>
 #include <filesystem>
 
-#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/files.h"
 #include "support/planted_runs.h"
 
 namespace {

@@ -14,7 +14,7 @@
 #include "analysis/devices.h"
 #include "analysis/host_before_steps.h"
 #include "analysis/nothing_to_report.h"
-#include "analysis/run_tables.h"
+#include "analysis/run_parts.h"
 #include "analysis/without_devices.h"
 #include "lacuna/prof/bounds.h"
 
@@ -53,9 +53,10 @@ prof::Result<TimeWindow> chooseWindow(const Analysis& analysis) {
 
 /// The value announced last counts: a program's first loader may be a validation's, and a mode may be switched later.
 void setKnob(Analysis& analysis, std::string_view name, std::string_view value) {
-  const auto known = std::ranges::find(analysis.knobs, name, &std::pair<std::string, std::string>::first);
-  if (known == analysis.knobs.end()) {
-    analysis.knobs.emplace_back(name, value);
+  const auto known =
+      std::ranges::find(analysis.of<ProgramFacts>().knobs, name, &std::pair<std::string, std::string>::first);
+  if (known == analysis.of<ProgramFacts>().knobs.end()) {
+    analysis.of<ProgramFacts>().knobs.emplace_back(name, value);
   } else if (!value.empty()) {
     known->second = value;
   }
@@ -69,10 +70,10 @@ void readEnvironment(Analysis& analysis) {
     const std::string_view value = store.text(row.value);
     if (key.starts_with("knob.")) setKnob(analysis, key.substr(5), value);
     if (key == "host.cores" || key == "cpu.count")
-      std::from_chars(value.data(), value.data() + value.size(), analysis.hostCores);
+      std::from_chars(value.data(), value.data() + value.size(), analysis.of<ProgramFacts>().hostCores);
   }
   for (std::uint64_t i = 0; i < store.rows<prof::Drop>(); ++i) {
-    prof::addTo(analysis.droppedEvents, store.row<prof::Drop>(i).count);
+    prof::addTo(analysis.of<ProgramFacts>().droppedEvents, store.row<prof::Drop>(i).count);
   }
 }
 
@@ -132,13 +133,10 @@ prof::Status account(Analysis& analysis, WorkProgress& progress) {
   if (!taken) return taken.error();
   analysis.scope = {only, StepSpans(analysis.steps, analysis.window), std::move(*taken)};
   if (auto status = findWithoutDevices(analysis); !status) return status.error();
-  StepWork stepWork;
   if (!progress.next(kLedgersUntil)) return cancelled();
-  if (auto status = accountDevices(analysis, topology, stepWork, progress); !status) return status.error();
+  if (auto status = accountDevices(analysis, topology, progress); !status) return status.error();
   if (auto status = findHostBeforeSteps(analysis); !status) return status.error();
-  if (auto status = fillRunTables(analysis, stepWork, progress, kLedgersUntil, kTablesUntil); !status)
-    return status.error();
-  return {};
+  return computeParts(analysis, progress, kLedgersUntil, kTablesUntil);
 }
 
 }  // namespace lacuna::analyzer

@@ -7,7 +7,7 @@
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/time/chunks.h"
-#include "analysis/chunk_tables.h"
+#include "analysis/run_parts.h"
 #include "analysis/segment_collector.h"
 
 namespace lacuna::analyzer {
@@ -64,9 +64,8 @@ class DeviceLedgers {
 
 }  // namespace
 
-prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWork& stepWork, WorkProgress& progress) {
+prof::Status accountDevices(Analysis& analysis, const Topology& topology, WorkProgress& progress) {
   SegmentCollector collector(analysis);
-  ChunkTables tables(analysis, stepWork);
   const EventCosts eventCost = eventCosts(*analysis.store);
   const Selection& only = analysis.scope.only;
   std::vector<DeviceLedgers> ledgers;
@@ -82,14 +81,14 @@ prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWo
         }
         if (!progress.at(0)) return cancelled();
         if (only.everything) {
-          tables.add(timeline, window, *costs, progress);
+          addChunk(analysis, timeline, window, *costs, progress);
         } else {
-          tables.add(only.of(timeline), window, *costs, progress);
+          addChunk(analysis, only.of(timeline), window, *costs, progress);
         }
         return {};
       });
   collector.finish();
-  tables.finish();
+  finishChunks(analysis);
   return status;
 }
 

@@ -7,8 +7,8 @@
 
 namespace lacuna::analyzer {
 
-/// Fills in the ledgers of the devices, queues and steps, and the tables of chunk_tables.h, from one chunk of the trace
-/// after the other. The devices, the steps, the window and the scope are given.
-prof::Status accountDevices(Analysis& analysis, const Topology& topology, StepWork& stepWork, WorkProgress& progress);
+/// Fills in the ledgers of the devices, queues and steps from one chunk of the trace after the other, and gives each
+/// chunk to the analyses. The devices, the steps, the window and the scope are given.
+prof::Status accountDevices(Analysis& analysis, const Topology& topology, WorkProgress& progress);
 
 }  // namespace lacuna::analyzer

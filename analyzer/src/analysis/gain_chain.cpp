@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/gain_chain.h"
-
 #include <algorithm>
 
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {

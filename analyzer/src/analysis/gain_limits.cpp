@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/gain_limits.h"
-
 #include <algorithm>
+
+#include "lacuna/analyzer/findings.h"
 
 namespace lacuna::analyzer {
 

@@ -95,10 +95,10 @@ prof::Result<std::vector<UnknownPlaces::Library>> librariesOf(const Store& store
 
 prof::Status findHostBeforeSteps(Analysis& analysis) {
   const TimeWindow window = beforeSteps(analysis);
-  if (analysis.unknown.beforeNs == 0 || window.startNs >= window.endNs) return {};
+  if (analysis.of<UnknownPlaces>().beforeNs == 0 || window.startNs >= window.endNs) return {};
   const Store& store = *analysis.store;
-  for (const auto& [name, into] : {std::pair("thread CPU", &analysis.unknown.ranShare),
-                                   std::pair("waiting for a core", &analysis.unknown.waitedShare)}) {
+  for (const auto& [name, into] : {std::pair("thread CPU", &analysis.of<UnknownPlaces>().ranShare),
+                                   std::pair("waiting for a core", &analysis.of<UnknownPlaces>().waitedShare)}) {
     const prof::TrackId track = trackOf(store, analysis.steps.thread, name);
     if (!track) continue;
     const auto share = meanShare(store, track, window);
@@ -107,7 +107,7 @@ prof::Status findHostBeforeSteps(Analysis& analysis) {
   }
   auto libraries = librariesOf(store, analysis.steps.thread, window);
   if (!libraries) return libraries.error();
-  analysis.unknown.libraries = std::move(*libraries);
+  analysis.of<UnknownPlaces>().libraries = std::move(*libraries);
   return {};
 }
 

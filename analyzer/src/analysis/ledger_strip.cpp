@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/ledger_strip.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "analyses/time/chunks.h"
 #include "analysis/work_progress.h"
+#include "lacuna/analyzer/charts.h"
 #include "lacuna/prof/bounds.h"
 #include "store/watched_store.h"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/source.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

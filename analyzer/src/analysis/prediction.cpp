@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/prediction.h"
-
 #include <cmath>
+
+#include "lacuna/analyzer/findings.h"
 
 namespace lacuna::analyzer {
 

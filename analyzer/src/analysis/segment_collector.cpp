@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "analysis/mean_step.h"
+#include "analyses/time/mean_step.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -29,9 +29,9 @@ std::int64_t bandShare(std::int64_t bandNs, std::int64_t partNs, const LedgerSeg
 
 SegmentCollector::SegmentCollector(Analysis& analysis) : analysis_(analysis), counted_(stepsOfMean(analysis)) {
   countedSteps_ = std::count(counted_.begin(), counted_.end(), true);
-  analysis.stepLedgers.resize(analysis.steps.all.size());
-  analysis.bands.steps.resize(analysis.steps.all.size());
-  analysis.loaderWaitsBefore.resize(analysis.steps.all.size());
+  analysis.ledgers.steps.resize(analysis.steps.all.size());
+  analysis.ledgers.bands.steps.resize(analysis.steps.all.size());
+  analysis.ledgers.loaderWaitsBefore.resize(analysis.steps.all.size());
 }
 
 void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs) {
@@ -63,8 +63,8 @@ void SegmentCollector::finish() {
   fillDetails();
   fillCalls();
   for (const DeviceAccount& device : analysis_.devices) {
-    analysis_.ledger += device.ledger;
-    analysis_.bands.run += device.bands;
+    analysis_.ledgers.run += device.ledger;
+    analysis_.ledgers.bands.run += device.bands;
   }
 }
 
@@ -80,15 +80,16 @@ void SegmentCollector::fillDetails() {
     detail.first += sum.first;
     detail.second += sum.second;
   }
-  for (const auto& [key, sum] : byName) analysis_.details.push_back({key.first, key.second, sum.first, sum.second});
-  std::sort(analysis_.details.begin(), analysis_.details.end(),
+  for (const auto& [key, sum] : byName)
+    analysis_.of<IdleCauses>().details.push_back({key.first, key.second, sum.first, sum.second});
+  std::sort(analysis_.of<IdleCauses>().details.begin(), analysis_.of<IdleCauses>().details.end(),
             [](const CauseDetail& a, const CauseDetail& b) { return a.ns > b.ns; });
 }
 
 void SegmentCollector::fillCalls() {
   const std::int64_t parts = partsOfMean(analysis_, countedSteps_);
   for (const auto& [key, sum] : calls_) {
-    analysis_.stepCalls.push_back(
+    analysis_.of<IdleCauses>().stepCalls.push_back(
         {key.first, std::string(analysis_.store->text(key.second)), sum.first / parts, sum.second});
   }
 }
@@ -98,8 +99,8 @@ void SegmentCollector::addToSteps(const LedgerSegment& segment, std::int64_t ban
   std::size_t at = countBy(steps, &Step::endNs, segment.startNs);
   for (; at < steps.size() && steps[at].startNs < segment.endNs; ++at) {
     const TimeNs dur = std::min(steps[at].endNs, segment.endNs) - std::max(steps[at].startNs, segment.startNs);
-    analysis_.stepLedgers[at].add(segment.cause, dur);
-    analysis_.bands.steps[at].add(segment.cause, bandShare(bandNs, dur, segment));
+    analysis_.ledgers.steps[at].add(segment.cause, dur);
+    analysis_.ledgers.bands.steps[at].add(segment.cause, bandShare(bandNs, dur, segment));
     if (counted_[at]) addCall(segment, dur);
   }
 }
@@ -107,7 +108,7 @@ void SegmentCollector::addToSteps(const LedgerSegment& segment, std::int64_t ban
 void SegmentCollector::addUnknown(TimeNs from, TimeNs to) {
   const auto& steps = analysis_.steps.all;
   if (steps.empty()) return;
-  UnknownPlaces& places = analysis_.unknown;
+  UnknownPlaces& places = analysis_.of<UnknownPlaces>();
   const TimeNs begin = std::clamp(steps.front().startNs, from, to), end = std::clamp(steps.back().endNs, from, to);
   std::int64_t inSteps = 0;
   for (std::size_t at = countBy(steps, &Step::endNs, begin); at < steps.size() && steps[at].startNs < end; ++at)
@@ -130,12 +131,12 @@ void SegmentCollector::addBetweenSteps(const LedgerSegment& segment) {
   std::size_t at = std::max<std::size_t>(1, countBy(steps, &Step::endNs, segment.startNs));
   for (; at < steps.size() && steps[at - 1].endNs < segment.endNs; ++at) {
     const TimeNs dur = std::min(steps[at].startNs, segment.endNs) - std::max(steps[at - 1].endNs, segment.startNs);
-    prof::addTo(analysis_.loaderWaitsBefore[at], std::max<TimeNs>(0, dur));
+    prof::addTo(analysis_.ledgers.loaderWaitsBefore[at], std::max<TimeNs>(0, dur));
   }
 }
 
 void SegmentCollector::keepLongest(const DeviceSegment& segment) {
-  auto& kept = analysis_.longest[static_cast<std::size_t>(segment.cause)];
+  auto& kept = analysis_.of<IdleCauses>().longest[static_cast<std::size_t>(segment.cause)];
   if (kept.size() == kLongestKept && kept.back().durNs() >= segment.durNs()) return;
   const auto at =
       std::find_if(kept.begin(), kept.end(), [&](const DeviceSegment& k) { return k.durNs() < segment.durNs(); });

@@ -90,8 +90,8 @@ prof::Status findWithoutDevices(Analysis& analysis) {
   if (!before) return before.error();
   auto after = describe(analysis, {work.endNs, analysis.window.endNs});
   if (!after) return after.error();
-  analysis.before = std::move(*before);
-  analysis.after = std::move(*after);
+  analysis.of<StretchesWithoutDevices>().before = std::move(*before);
+  analysis.of<StretchesWithoutDevices>().after = std::move(*after);
   return {};
 }
 

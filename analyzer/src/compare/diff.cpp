@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/diff.h"
-#include "lacuna/prof/bounds.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +8,13 @@
 #include <cmath>
 #include <map>
 #include <utility>
+
+#include "analyses/work/calls.h"
+#include "analyses/work/copies.h"
+#include "analyses/work/kernels.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/operators.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -48,13 +54,13 @@ double perStep(const Analysis& analysis, std::uint64_t count) {
 
 std::uint64_t countKernels(const Analysis& analysis) {
   std::uint64_t count = 0;
-  for (const KernelRow& row : analysis.kernels) count += row.stepCount;
+  for (const KernelRow& row : analysis.of<KernelTable>()) count += row.stepCount;
   return count;
 }
 
 std::uint64_t countSyncs(const Analysis& analysis) {
   std::uint64_t count = 0;
-  for (const CallRow& row : analysis.calls) count += row.activity == Activity::Sync ? row.stepCount : 0;
+  for (const CallRow& row : analysis.of<CallTable>()) count += row.activity == Activity::Sync ? row.stepCount : 0;
   return count;
 }
 
@@ -95,7 +101,7 @@ double idleTime(const Analysis& analysis) {
   return static_cast<double>(analysis.meanStepLedger().idleNs());
 }
 double peakMemory(const Analysis& analysis) {
-  return static_cast<double>(analysis.memory.peakBytes);
+  return static_cast<double>(analysis.of<MemoryTables>().all.peakBytes);
 }
 
 }  // namespace
@@ -108,12 +114,12 @@ std::vector<Comparison> compareRuns(const Analysis& before, const Analysis& afte
         std::pair<const char*, Figure>("synchronisations per step",
                                        [](const Analysis& run) { return perStep(run, countSyncs(run)); }),
         std::pair<const char*, Figure>("copies per step",
-                                       [](const Analysis& run) { return perStep(run, run.copies.stepCount); }),
-        std::pair<const char*, Figure>("memsets per step",
-                                       [](const Analysis& run) { return perStep(run, run.copies.stepMemsets); })}) {
+                                       [](const Analysis& run) { return perStep(run, run.of<CopyStats>().stepCount); }),
+        std::pair<const char*, Figure>(
+            "memsets per step", [](const Analysis& run) { return perStep(run, run.of<CopyStats>().stepMemsets); })}) {
     out.push_back(counted(what, before, after, noise, figure));
   }
-  if (before.memory.present && after.memory.present) {
+  if (before.of<MemoryTables>().all.present && after.of<MemoryTables>().all.present) {
     const double peak = peakMemory(before);
     out.push_back({"peak memory", "bytes", peak, peakMemory(after),
                    std::max(0.01 * peak, farthest(peak, noise, peakMemory)), true});
@@ -155,14 +161,14 @@ TimesByName timesByName(const Rows& before, double beforeSteps, const Rows& afte
 
 std::vector<Comparison> compareKernels(const Analysis& before, const Analysis& after) {
   return byDifference(
-      timesByName(before.kernels, static_cast<double>(before.stepCount()), after.kernels,
+      timesByName(before.of<KernelTable>(), static_cast<double>(before.stepCount()), after.of<KernelTable>(),
                   static_cast<double>(after.stepCount()), [](const KernelRow& row) { return row.stepNs; }),
       "kernel ");
 }
 
 std::vector<Comparison> compareOperators(const Analysis& before, const Analysis& after) {
-  return byDifference(timesByName(before.operators, static_cast<double>(before.stepCount()), after.operators,
-                                  static_cast<double>(after.stepCount()),
+  return byDifference(timesByName(before.of<OperatorTables>().byName, static_cast<double>(before.stepCount()),
+                                  after.of<OperatorTables>().byName, static_cast<double>(after.stepCount()),
                                   [](const OperatorRow& row) { return row.stepSelfNs + row.stepDeviceNs; }),
                       "operator ");
 }

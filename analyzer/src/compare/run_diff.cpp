@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/run_diff.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -14,6 +12,7 @@
 #include "analyses/work/host_nesting.h"
 #include "analyses/work/launch_index.h"
 #include "compare/path_times.h"
+#include "lacuna/analyzer/diff.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {

@@ -12,7 +12,7 @@
 #include "export/chrome_shape.h"
 #include "formats/json_text.h"
 #include "formats/own_columns.h"
-#include "lacuna/analyzer/args.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

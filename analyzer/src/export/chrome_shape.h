@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "formats/arg_rules.h"
-#include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/export.h"
-
 #include <fmt/format.h>
 
 #include "export/exporters.h"
-#include "lacuna/analyzer/track_file.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/lanes.h"
 #include "lacuna/prof/file_error.h"
 #include "store/damage_watch.h"
 #include "store/lcn_writer.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "export/byte_sink.h"
-#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/files.h"
 
 namespace lacuna::analyzer {
 

@@ -13,8 +13,8 @@
 #include "formats/arg_rules.h"
 #include "formats/json_text.h"
 #include "formats/perfetto_schema.h"
-#include "lacuna/analyzer/args.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

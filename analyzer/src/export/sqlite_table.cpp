@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 

@@ -12,7 +12,7 @@
 #include "export/exporters.h"
 #include "export/unique_names.h"
 #include "formats/json_text.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "links/recording_spans.h"
 #include "tracks/path_tree.h"

@@ -11,7 +11,7 @@
 
 #include "export/exporters.h"
 #include "formats/json_text.h"
-#include "lacuna/analyzer/cells.h"
+#include "lacuna/analyzer/text.h"
 #include "store/backend.h"
 
 namespace lacuna::analyzer {

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <limits>
 
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer::json {
 namespace {

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <initializer_list>
 
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

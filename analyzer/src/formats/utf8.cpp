@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/utf8.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
+
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 std::size_t utf8SequenceLength(std::string_view text) {

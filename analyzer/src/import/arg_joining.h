@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "import/importers.h"
-#include "lacuna/analyzer/source.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/store.h"
 #include "store/lcn_backend.h"
 

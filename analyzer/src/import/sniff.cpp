@@ -7,7 +7,7 @@
 
 #include "import/byte_source.h"
 #include "import/importers.h"
-#include "lacuna/analyzer/source.h"
+#include "lacuna/analyzer/files.h"
 
 namespace lacuna::analyzer {
 

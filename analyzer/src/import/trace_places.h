@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/collectives.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +13,9 @@
 #include <utility>
 
 #include "formats/kernel_name.h"
-#include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/links.h"
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/bounds.h"
 #include "links/nccl_calls.h"
 

@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lacuna/analyzer/collectives.h"
 #include "lacuna/analyzer/links.h"
 
 namespace lacuna::analyzer {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "lacuna/analyzer/collectives.h"
+#include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {

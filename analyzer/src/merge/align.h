@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lacuna/analyzer/merge.h"
+#include "lacuna/analyzer/files.h"
 
 namespace lacuna::analyzer {
 

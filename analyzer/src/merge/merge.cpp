@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/merge.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +9,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/store.h"
 #include "merge/align.h"
 #include "store/damage_watch.h"
 #include "store/each_row.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "lacuna/analyzer/collectives.h"
+#include "lacuna/analyzer/links.h"
 #include "query/table_module.h"
 
 namespace lacuna::analyzer {
@@ -32,7 +32,7 @@ constexpr ComputedColumn kColumns[] = {
     {"algorithmBytes", "u64", "the whole buffer, 0 when unknown"},
     {"busBytes", "f64", "that must cross this rank's link, 0 when unknown"},
 };
-enum Column : int {
+enum CollectiveColumn : int {
   kKernel,
   kStart,
   kDuration,

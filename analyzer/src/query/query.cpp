@@ -8,8 +8,9 @@
 #include <bit>
 #include <cmath>
 
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "query/collective_table.h"
+#include "query/report_tables.h"
 #include "query/sql_rules.h"
 #include "query/temporary_files.h"
 #include "query/virtual_table.h"
@@ -106,6 +107,12 @@ Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows)
   sqlite3_progress_handler(db_, kStepsBetweenLooks, watch, this);
 }
 
+void Query::add(ReportTables tables) {
+  if (db_ == nullptr) return;
+  registerReportTables(db_, std::make_shared<const ReportTables>(std::move(tables)),
+                       [this](double) { return watch(this) == 0; });
+}
+
 Query::~Query() {
   sqlite3_close(db_);
 }
@@ -158,6 +165,7 @@ std::string Query::explained(const std::string& message, const std::string& plac
       if (store_->rows(static_cast<std::size_t>(&table - prof::allTables().data())) == 0) continue;
       known += fmt::format("{}{}", known.empty() ? "; tables with rows: " : ", ", table.name);
     }
+    known += "; `lacuna query --schema` lists all tables, also those of the report";
   } else if (message.starts_with("no such column")) {
     known = "; docs/schema.md lists the columns, and so does SELECT name FROM pragma_table_info('range')";
   } else if (message.starts_with("string or blob too big")) {

@@ -20,7 +20,11 @@ std::string typeOf(const prof::ColumnSpec& column) {
 
 }  // namespace
 
-std::string schemaPage() {
+std::string sqlNameOf(const Table& reportTable) {
+  return fmt::format("report_{}", reportTable.key);
+}
+
+std::string schemaPage(std::span<const Table> reportTables) {
   std::string page =
       "<!-- Made by `lacuna query --schema`; do not edit. -->\n# The tables of a trace\n\n"
       "Every source becomes these tables, and `lacuna query` reads them under these names. Rows are in the order of "
@@ -40,6 +44,16 @@ std::string schemaPage() {
       kCollectiveTable);
   for (const ComputedColumn& column : collectiveColumns())
     page += fmt::format("| {} | {} | {} |\n", column.name, column.type, column.doc);
+  page +=
+      "\n# The tables of the report\n\n"
+      "`lacuna report` shows these tables, `--csv` prints them, and `lacuna query` reads them. The trace is analysed "
+      "when "
+      "a\nstatement first reads one of them; rows are in the order of the report.\n";
+  for (const Table& table : reportTables) {
+    page += fmt::format("\n## {}\n\n{}\n\n| column | type | what |\n|---|---|---|\n", sqlNameOf(table), table.about);
+    for (const ColumnInfo& column : table.columns)
+      page += fmt::format("| {} | {} | {} |\n", column.key, columnKindName(column.kind), column.meaning);
+  }
   return page;
 }
 

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/analyse.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "analysis/account.h"
 #include "analysis/work_progress.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/bounds.h"
@@ -21,17 +20,17 @@ constexpr double kReplayUntil = 0.96;
 
 /// Gives the replayed steps' paths to the steps, and takes the mean.
 void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
-  analysis.stepPaths.resize(analysis.steps.all.size());
+  analysis.of<CriticalPaths>().steps.resize(analysis.steps.all.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < analysis.steps.all.size() && next < paths.size(); ++i) {
     const Step& step = analysis.steps.all[i];
-    if (!step.warmUp && step.within(analysis.window)) analysis.stepPaths[i] = paths[next++];
+    if (!step.warmUp && step.within(analysis.window)) analysis.of<CriticalPaths>().steps[i] = paths[next++];
   }
   for (auto part : {&StepPath::computeNs, &StepPath::communicationNs, &StepPath::copyNs, &StepPath::hostNs,
                     &StepPath::launchNs, &StepPath::loaderNs}) {
     std::int64_t sum = 0;
     for (const StepPath& path : paths) prof::addTo(sum, path.*part);
-    analysis.criticalPath.*part = paths.empty() ? 0 : sum / static_cast<std::int64_t>(paths.size());
+    analysis.of<CriticalPaths>().mean.*part = paths.empty() ? 0 : sum / static_cast<std::int64_t>(paths.size());
   }
 }
 
@@ -41,7 +40,7 @@ prof::Status fill(Analysis& analysis, WorkProgress& progress) {
   const auto simulator = Simulator::create(analysis);
   if (simulator && progress.at(0.5)) placePaths(analysis, simulator->criticalPaths());
   if (!progress.next(1)) return cancelled();
-  analysis.findings = findFindings(analysis, simulator ? &*simulator : nullptr);
+  analysis.of<Findings>() = findFindings(analysis, simulator ? &*simulator : nullptr);
   return {};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/cause_colours.h"
-
 #include <array>
+
+#include "lacuna/analyzer/ledger.h"
 
 namespace lacuna::analyzer {
 namespace {

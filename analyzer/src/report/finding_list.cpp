@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/finding_list.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/prof/amounts.h"
 #include "report/json_writer.h"
 #include "rules/places.h"

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/gain_factors.h"
 
-#include "lacuna/analyzer/calibration.h"
+#include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::analyzer {
 

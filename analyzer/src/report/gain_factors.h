@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/findings.h"
 
 namespace lacuna::analyzer {
 

@@ -7,9 +7,8 @@
 #include <algorithm>
 
 #include "formats/kernel_name.h"
-#include "lacuna/analyzer/cause_colours.h"
-#include "lacuna/analyzer/utf8.h"
-#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/amounts.h"
 
 namespace lacuna::analyzer {

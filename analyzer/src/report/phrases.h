@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/memory.h"
 
 /// Words that several sections of a report use.
 namespace lacuna::analyzer {

@@ -9,7 +9,6 @@
 #include <array>
 #include <climits>
 
-#include "lacuna/analyzer/summary.h"
 #include "report/section.h"
 
 namespace lacuna::analyzer {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analyses/work/sequences.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/words.h"
@@ -36,9 +37,9 @@ std::string sequenceText(const Store& store, const SequenceRow& row) {
 double sequenceShare(const Analysis& analysis, const SequenceRow& row) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
-    if (analysis.steps.all[i].within(analysis.window)) prof::addTo(total, analysis.stepLedgers[i].totalNs());
+    if (analysis.steps.all[i].within(analysis.window)) prof::addTo(total, analysis.ledgers.steps[i].totalNs());
   }
-  if (total == 0) total = analysis.ledger.totalNs();
+  if (total == 0) total = analysis.ledgers.run.totalNs();
   return total <= 0 ? 0 : static_cast<double>(row.totalNs()) / static_cast<double>(total);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "analyses/work/sequences.h"
 #include "lacuna/analyzer/analysis.h"
 
 namespace lacuna::analyzer {

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/summary.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
 
 #include "analysis/shown_steps.h"
+#include "lacuna/analyzer/report.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/facts.h"
@@ -16,19 +15,19 @@ namespace lacuna::analyzer {
 namespace {
 
 double share(const Analysis& analysis, std::int64_t ns) {
-  const std::int64_t total = analysis.ledger.totalNs();
+  const std::int64_t total = analysis.ledgers.run.totalNs();
   return total <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(total);
 }
 
 /// Where nearly all of what is unknown lies outside of the steps, where: it is no part of training.
 std::string_view whereUnknown(const Analysis& analysis) {
-  const std::int64_t unknownNs = analysis.ledger[Cause::Unknown];
+  const std::int64_t unknownNs = analysis.ledgers.run[Cause::Unknown];
   const auto isNearlyAll = [&](std::int64_t ns) { return unknownNs > 0 && 20 * (unknownNs - ns) <= unknownNs; };
-  if (isNearlyAll(analysis.unknown.beforeNs)) return " before the first step";
-  if (isNearlyAll(analysis.unknown.behindNs)) return " behind the last step";
+  if (isNearlyAll(analysis.of<UnknownPlaces>().beforeNs)) return " before the first step";
+  if (isNearlyAll(analysis.of<UnknownPlaces>().behindNs)) return " behind the last step";
   std::int64_t inSteps = 0;
-  for (const Ledger& step : analysis.stepLedgers) prof::addTo(inSteps, step[Cause::Unknown]);
-  const bool outside = !analysis.stepLedgers.empty() && 20 * inSteps <= analysis.ledger[Cause::Unknown];
+  for (const Ledger& step : analysis.ledgers.steps) prof::addTo(inSteps, step[Cause::Unknown]);
+  const bool outside = !analysis.ledgers.steps.empty() && 20 * inSteps <= analysis.ledgers.run[Cause::Unknown];
   return outside ? " outside the steps" : "";
 }
 
@@ -36,14 +35,15 @@ std::string worstCauses(const Analysis& analysis) {
   std::vector<Cause> causes;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     const auto cause = static_cast<Cause>(i);
-    if (!isBusy(cause) && share(analysis, analysis.ledger[cause]) >= 0.02) causes.push_back(cause);
+    if (!isBusy(cause) && share(analysis, analysis.ledgers.run[cause]) >= 0.02) causes.push_back(cause);
   }
-  std::sort(causes.begin(), causes.end(), [&](Cause a, Cause b) { return analysis.ledger[a] > analysis.ledger[b]; });
+  std::sort(causes.begin(), causes.end(),
+            [&](Cause a, Cause b) { return analysis.ledgers.run[a] > analysis.ledgers.run[b]; });
   if (causes.size() > 3) causes.resize(3);
   std::string out;
   for (const Cause cause : causes) {
     out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", causeLabel(cause),
-                       prof::shareText(share(analysis, analysis.ledger[cause])),
+                       prof::shareText(share(analysis, analysis.ledgers.run[cause])),
                        cause == Cause::Unknown ? whereUnknown(analysis) : "");
   }
   return out;
@@ -52,10 +52,10 @@ std::string worstCauses(const Analysis& analysis) {
 /// Why a trace in which nothing is found need not be of a run without faults; empty where it is.
 std::string whyNotSure(const Analysis& analysis) {
   constexpr double kMostUnknown = 0.02;
-  const double unknown = share(analysis, analysis.ledger[Cause::Unknown]);
+  const double unknown = share(analysis, analysis.ledgers.run[Cause::Unknown]);
   if (unknown > kMostUnknown)
     return fmt::format("{} of the time{} has no cause in the trace", prof::shareText(unknown), whereUnknown(analysis));
-  if (analysis.droppedEvents > 0 || !analysis.store->warnings().empty())
+  if (analysis.of<ProgramFacts>().droppedEvents > 0 || !analysis.store->warnings().empty())
     return "the trace does not hold all of the run";
   return {};
 }
@@ -89,21 +89,23 @@ std::string verdict(const Analysis& analysis) {
   } else {
     const std::string causes = worstCauses(analysis);
     const char* who = analysis.devices.size() == 1 ? "The device is" : "The devices are";
-    text = fmt::format("{} busy {} of the time{}.", who, prof::shareText(share(analysis, analysis.ledger.busyNs())),
-                       causes.empty() ? "" : "; idle: " + causes);
+    text =
+        fmt::format("{} busy {} of the time{}.", who, prof::shareText(share(analysis, analysis.ledgers.run.busyNs())),
+                    causes.empty() ? "" : "; idle: " + causes);
   }
   std::size_t faults = 0;
-  for (const Finding& finding : analysis.findings) faults += finding.kind == FindingKind::Fault ? 1 : 0;
+  for (const Finding& finding : analysis.of<Findings>()) faults += finding.kind == FindingKind::Fault ? 1 : 0;
   if (faults > 0) {
     text += fmt::format(" {} fault{} found; the costliest: {}.", faults, faults == 1 ? "" : "s",
-                        analysis.findings.front().title);
+                        analysis.of<Findings>().front().title);
   } else if (!analysis.devices.empty()) {
     text += nothingFound(analysis);
   }
-  if (analysis.droppedEvents > 0)
-    text += fmt::format(
-        " Mind that {} lost while recording.",
-        analysis.droppedEvents == 1 ? "1 event was" : prof::countText(analysis.droppedEvents, "event") + " were");
+  if (analysis.of<ProgramFacts>().droppedEvents > 0)
+    text += fmt::format(" Mind that {} lost while recording.",
+                        analysis.of<ProgramFacts>().droppedEvents == 1
+                            ? "1 event was"
+                            : prof::countText(analysis.of<ProgramFacts>().droppedEvents, "event") + " were");
   for (const std::string& warning : analysis.store->warnings()) text += " Warning: " + warning + ".";
   return text;
 }

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/cells.h"
-#include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 
 namespace lacuna::analyzer {

@@ -8,7 +8,7 @@
 #include <array>
 #include <cmath>
 
-#include "lacuna/analyzer/cause_colours.h"
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/prof/bounds.h"
 #include "report/text_cells.h"
 
@@ -75,7 +75,7 @@ bool isText(ColumnKind kind) {
 
 TextPage::TextPage(const Analysis& analysis, const ReportOptions& options)
     : options_(options),
-      hasBands_(analysis.bands.run.totalNs() > 0),
+      hasBands_(analysis.ledgers.bands.run.totalNs() > 0),
       width_(std::clamp(options.width, kNarrowest, kWidest)) {}
 
 void TextPage::line(std::string_view text) {

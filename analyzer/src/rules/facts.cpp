@@ -8,6 +8,8 @@
 #include <cassert>
 #include <map>
 
+#include "analyses/work/launches.h"
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/registry.h"
 
@@ -47,7 +49,7 @@ bool Facts::onlyHost() const {
 }
 
 std::optional<std::string_view> Facts::knob(std::string_view name) const {
-  for (const auto& [key, value] : analysis.knobs) {
+  for (const auto& [key, value] : analysis.of<ProgramFacts>().knobs) {
     if (key == name && !value.empty()) return value;
   }
   return std::nullopt;
@@ -71,7 +73,7 @@ std::int64_t Facts::unchangedStepNs() const {
 
 std::vector<Evidence> Facts::evidenceOf(Cause cause) const {
   std::vector<Evidence> out;
-  for (const DeviceSegment& segment : analysis.longest[static_cast<std::size_t>(cause)]) {
+  for (const DeviceSegment& segment : analysis.of<IdleCauses>().longest[static_cast<std::size_t>(cause)]) {
     const std::string_view name = analysis.store->text(segment.name);
     out.push_back(
         {.startNs = segment.startNs,
@@ -91,7 +93,7 @@ double Facts::claimedShare(std::string_view call) const {
 
 std::int64_t Facts::unclaimedCostOf(Cause cause) const {
   std::int64_t cost = costOf(cause);
-  for (const CauseDetail& call : analysis.stepCalls) {
+  for (const CauseDetail& call : analysis.of<IdleCauses>().stepCalls) {
     if (call.cause != cause) continue;
     prof::takeFrom(cost, prof::wholeOf<std::int64_t>(claimedShare(call.name) * static_cast<double>(call.ns)));
   }
@@ -145,9 +147,9 @@ FullestDevice fullestDevice(const Analysis& analysis) {
   std::map<prof::DeviceId, const DeviceAccount*> accounts;
   for (const DeviceAccount& device : analysis.devices) accounts.emplace(device.id, &device);
   // A trace of one device need not say whose its only memory is.
-  const bool isOnly = analysis.devices.size() == 1 && analysis.memoryByDevice.size() == 1;
+  const bool isOnly = analysis.devices.size() == 1 && analysis.of<MemoryTables>().devices.size() == 1;
   FullestDevice fullest;
-  for (const DeviceMemory& memory : analysis.memoryByDevice) {
+  for (const DeviceMemory& memory : analysis.of<MemoryTables>().devices) {
     const auto found = accounts.find(memory.device);
     const DeviceAccount* device = isOnly ? analysis.devices.data() : found == accounts.end() ? nullptr : found->second;
     if (device == nullptr || device->memoryBytes == 0) continue;
@@ -159,8 +161,8 @@ FullestDevice fullestDevice(const Analysis& analysis) {
 
 bool hostRunsAhead(const Analysis& analysis) {
   const auto parts = static_cast<double>(analysis.stepCount() * analysis.processCount());
-  const double perStep = static_cast<double>(analysis.launches.stepLaunches) / parts;
-  return !analysis.steps.all.empty() && perStep > 0 && analysis.launches.meanQueueDepth >= perStep;
+  const double perStep = static_cast<double>(analysis.of<LaunchStats>().stepLaunches) / parts;
+  return !analysis.steps.all.empty() && perStep > 0 && analysis.of<LaunchStats>().meanQueueDepth >= perStep;
 }
 
 }  // namespace lacuna::analyzer

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/analyzer/ledger.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/args.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <iterator>
 
 #include "formats/json_text.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

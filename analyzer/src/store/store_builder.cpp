@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/store_builder.h"
-
 #include <fmt/format.h>
 
 #include <cassert>
 
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/bounds.h"
 #include "store/memory_backend.h"
 #include "store/string_pool.h"

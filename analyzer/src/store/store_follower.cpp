@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/store_follower.h"
-
+#include "lacuna/analyzer/store.h"
 #include "store/lcn_backend.h"
 
 namespace lacuna::analyzer {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "lacuna/analyzer/pod_array.h"
+#include "lacuna/analyzer/pyramid.h"
 
 /// The bytes of derived blocks: plain little-endian numbers and arrays, one behind the other.
 namespace lacuna::analyzer {

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/counter_lane.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "lacuna/analyzer/lanes.h"
 #include "tracks/byte_stream.h"
 
 namespace lacuna::analyzer {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/event_chunks.h"
-
 #include <algorithm>
 #include <bit>
+
+#include "lacuna/analyzer/pyramid.h"
 
 namespace lacuna::analyzer {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "formats/kernel_name.h"
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/text.h"
 #include "tracks/track_assembly.h"
 #include "tracks/track_budget.h"
 #include "tracks/track_feed.h"

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/live_tracks.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 
+#include "lacuna/analyzer/lanes.h"
 #include "store/backend.h"
 #include "tracks/track_assembly.h"
 #include "tracks/track_budget.h"

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/track_file.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -13,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "lacuna/analyzer/lanes.h"
 #include "lacuna/prof/bounds.h"
 #include "lacuna/prof/file_error.h"
 #include "lacuna/prof/whole_file.h"

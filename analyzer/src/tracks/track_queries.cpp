@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/track_queries.h"
-#include "lacuna/analyzer/links.h"
-
 #include <algorithm>
 #include <unordered_map>
 
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/links.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/bounds.h"
 #include "tracks/track_feed.h"
 

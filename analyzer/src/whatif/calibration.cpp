@@ -1,8 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/calibration.h"
-#include "analyses/work/name_guesses.h"
-
 #include <fmt/format.h>
 #include <simdjson.h>
 
@@ -14,8 +11,8 @@
 #include <utility>
 
 #include "analyses/work/name_guesses.h"
-#include "lacuna/analyzer/text_match.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/whatif.h"
 #include "whatif/changes/registry.h"
 
 namespace lacuna::analyzer {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {

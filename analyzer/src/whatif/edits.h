@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "lacuna/analyzer/calibration.h"
 #include "lacuna/analyzer/whatif.h"
 #include "whatif/scenario.h"
 

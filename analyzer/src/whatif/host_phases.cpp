@@ -11,6 +11,7 @@
 
 #include "analyses/memory/gradient_clearing.h"
 #include "analyses/work/name_guesses.h"
+#include "analyses/work/patterns.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -109,7 +110,7 @@ void HostPhases::collectDetours(const Analysis& analysis, const Timeline& timeli
     if (isNew) kind->second = detourOf(store.text(span.name));
     if (kind->second) detours_[static_cast<std::size_t>(*kind->second)].add({span.startNs, span.endNs});
   }
-  if (analysis.operatorPatterns.roundTrips > 0) {
+  if (analysis.of<OperatorPatterns>().roundTrips > 0) {
     std::vector<TimeWindow> conversions;
     if (!operatorPatterns(store, window, analysis.scope, &conversions)) conversions.clear();
     for (const TimeWindow& one : conversions) detours_[static_cast<std::size_t>(Detour::ConvertsBack)].add(one);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/loader/loader.h"
 #include "lacuna/prof/bounds.h"
 #include "whatif/changes/registry.h"
 #include "whatif/model.h"
@@ -99,7 +100,7 @@ std::int64_t meanOf(const std::vector<std::int64_t>& values) {
 }
 
 std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint32_t otherwise) {
-  for (const auto& [key, value] : analysis.knobs) {
+  for (const auto& [key, value] : analysis.of<ProgramFacts>().knobs) {
     if (key == name && !value.empty()) std::from_chars(value.data(), value.data() + value.size(), otherwise);
   }
   return otherwise;
@@ -109,15 +110,15 @@ std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint3
 
 LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model) {
   LoaderModel loader;
-  if (!analysis.loader.present) return loader;
-  if (!analysis.loader.workersKnown) return loader;
-  loader.workers = analysis.loader.workers;
+  if (!analysis.of<LoaderStats>().present) return loader;
+  if (!analysis.of<LoaderStats>().workersKnown) return loader;
+  loader.workers = analysis.of<LoaderStats>().workers;
   loader.serial = loader.workers == 0;
   loader.prefetch = std::max(1u, knobOr(analysis, changes::loaderPrefetch.info.name, loader.prefetch));
-  loader.cpuShare = analysis.loader.cpuShare;
+  loader.cpuShare = analysis.of<LoaderStats>().cpuShare;
   if (!loader.serial) {
     const Batches batches = batchesOf(*analysis.store, analysis.window);
-    loader.batchNs = batches.preparedNs.empty() ? analysis.loader.batchNs() : medianOf(batches.preparedNs);
+    loader.batchNs = batches.preparedNs.empty() ? analysis.of<LoaderStats>().batchNs() : medianOf(batches.preparedNs);
     // The mean: a consumer that now and then waits long for a batch that is ready waits as long for any loader's.
     loader.handoverNs = meanOf(batches.handedNs);
     return loader;

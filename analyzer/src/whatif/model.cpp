@@ -6,9 +6,11 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyses/disturbance/core_contention.h"
 #include "analyses/time/chunks.h"
 #include "analyses/work/launch_index.h"
 #include "analyses/work/name_guesses.h"
+#include "analyses/work/patterns.h"
 #include "analyses/work/repeats.h"
 #include "lacuna/prof/bounds.h"
 #include "whatif/host_phases.h"
@@ -130,7 +132,7 @@ class Builder {
   /// Of the launching thread that lost most to other programs.
   [[nodiscard]] double hostLostShare() const {
     double most = 0;
-    for (const DisplacedThread& thread : analysis_.contention.threads) {
+    for (const DisplacedThread& thread : analysis_.of<CoreContention>().threads) {
       const double wanted = static_cast<double>(thread.ranNs + thread.lostNs);
       if (launches_.isLaunching(thread.thread)) most = std::max(most, static_cast<double>(thread.lostNs) / wanted);
     }
@@ -199,7 +201,7 @@ void Builder::collectNodes(Simulator::Model& model) {
 
 /// Of each run of rounds, the kernels of the first round would do the work of all.
 void Builder::collectRepeats(Simulator::Model& model) const {
-  if (analysis_.patterns.repeatedLaunches == 0) return;
+  if (analysis_.of<PatternStats>().repeatedLaunches == 0) return;
   model.joins.assign(model.nodes.size(), kNowhere);
   struct Queue {
     std::vector<std::size_t> nodes;
@@ -452,9 +454,9 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();
   model->steps = chosen.stepStarts.size();
-  model->hostCores = analysis.hostCores;
+  model->hostCores = analysis.of<ProgramFacts>().hostCores;
   model->calibration = analysis.options.calibration;
-  model->lostShare = lostToOthers(analysis.contention);
+  model->lostShare = lostToOthers(analysis.of<CoreContention>());
   const bool cpuDevice = !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
   if (cpuDevice) model->queueCores = std::max(1u, analysis.devices.front().cores);
   Builder builder(analysis, *timeline, chosen);

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/analysis.h"
-#include "lacuna/analyzer/calibration.h"
-#include "lacuna/analyzer/gain_limits.h"
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::analyzer {

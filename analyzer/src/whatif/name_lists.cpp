@@ -9,7 +9,7 @@
 #include <map>
 
 #include "formats/kernel_name.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

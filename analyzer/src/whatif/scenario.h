@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "lacuna/analyzer/gain_limits.h"
+#include "lacuna/analyzer/findings.h"
 #include "whatif/model.h"
 
 namespace lacuna::analyzer {

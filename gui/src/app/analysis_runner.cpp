@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/analysis_runner.h"
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/calibration.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/links.h"
+#include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::gui {
 

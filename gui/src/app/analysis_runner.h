@@ -7,8 +7,8 @@
 
 #include "app/long_job.h"
 #include "app/trace.h"
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/ledger_strip.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/charts.h"
 #include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::gui {

@@ -7,8 +7,8 @@
 
 #include "app/job.h"
 #include "app/trace.h"
-#include "lacuna/analyzer/live_tracks.h"
-#include "lacuna/analyzer/store_follower.h"
+#include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::gui {
 

@@ -5,7 +5,7 @@
 #include <QFileInfo>
 #include <QMetaObject>
 
-#include "lacuna/analyzer/track_file.h"
+#include "lacuna/analyzer/lanes.h"
 
 namespace lacuna::gui {
 

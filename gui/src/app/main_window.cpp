@@ -213,7 +213,7 @@ void MainWindow::connectPages() {
 
 void MainWindow::showFinding(std::size_t n) {
   showPage(QStringLiteral("timeline"));
-  timeline_->showFinding(findings_.analysis->findings[n], *findings_.analysis);
+  timeline_->showFinding(findings_.analysis->of<analyzer::Findings>()[n], *findings_.analysis);
 }
 
 void MainWindow::playChange(const QString& change) {

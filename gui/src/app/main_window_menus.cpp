@@ -129,9 +129,9 @@ void MainWindow::makeGoMenu() {
   add(tr("Pre&vious bookmark\tShift+J"), [timeline] { timeline->jumpToBookmark(-1); });
   go->addSeparator();
   go->addAction(tr("To the memory &peak"), this, [this] {
-    if (!findings_.analysis || !findings_.analysis->memory.present) return;
+    if (!findings_.analysis || !findings_.analysis->of<analyzer::MemoryTables>().all.present) return;
     showPage(QStringLiteral("memory"));
-    memory_->setCursorMark(findings_.analysis->memory.peakAtNs);
+    memory_->setCursorMark(findings_.analysis->of<analyzer::MemoryTables>().all.peakAtNs);
   });
 }
 

@@ -10,8 +10,8 @@
 #include <chrono>
 #include <filesystem>
 
-#include "lacuna/analyzer/cells.h"
-#include "lacuna/analyzer/query.h"
+#include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/place_file.h"
 #include "views/parts.h"
 #include "views/words.h"
@@ -168,8 +168,11 @@ void QueryRunner::start(const TracePtr& trace, Work work) {
   busy_ = true;
   ended_ = false;
   const int generation = ++generation_;
+  if (reported_ != trace) report_ = analyzer::reportTablesOf(trace->store);
+  reported_ = trace;
   thread_ = std::thread([this, trace, generation, work] {
     analyzer::Query query(trace->store);
+    query.add(report_);
     {
       const std::lock_guard lock(mutex_);
       running_ = &query;

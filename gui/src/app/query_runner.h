@@ -10,11 +10,8 @@
 #include <thread>
 
 #include "app/trace.h"
+#include "lacuna/analyzer/query.h"
 #include "models/sql_model.h"
-
-namespace lacuna::analyzer {
-class Query;
-}
 
 namespace lacuna::gui {
 
@@ -67,6 +64,8 @@ class QueryRunner : public QObject {
   std::atomic<bool> stop_ = false;
   std::atomic<bool> ended_ = true;  ///< the thread has nothing to do any more but to say so
   std::uint64_t mostRows_ = kMostRows;
+  TracePtr reported_;              ///< the trace that report_ is of
+  analyzer::ReportTables report_;  ///< analysed once, for all queries over the trace
   bool busy_ = false;
   int generation_ = 0;
 };

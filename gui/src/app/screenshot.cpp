@@ -62,9 +62,9 @@ QString arrangeFindings(MainWindow& window, const StartRequest& request) {
   }
   if (request.finding == 0) return {};
   const auto n = static_cast<std::size_t>(request.finding) - 1;
-  if (n >= analysis->findings.size())
-    return QStringLiteral("--finding %1: the trace has %2").arg(n + 1).arg(analysis->findings.size());
-  if (analysis->findings[n].evidence.empty())
+  if (n >= analysis->of<analyzer::Findings>().size())
+    return QStringLiteral("--finding %1: the trace has %2").arg(n + 1).arg(analysis->of<analyzer::Findings>().size());
+  if (analysis->of<analyzer::Findings>()[n].evidence.empty())
     return QStringLiteral("--finding %1 is about no place on the timeline").arg(n + 1);
   window.overview()->activateFinding(n);
   return {};

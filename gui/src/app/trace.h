@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 
-#include "lacuna/analyzer/args.h"
 #include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/store.h"
 #include "timeline/strip_renderer.h"
 
 namespace lacuna::gui {

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/operators.h"
 #include "lacuna/analyzer/table.h"
 #include "views/words.h"
 
@@ -134,7 +136,8 @@ TableData kernelTableOf(const analyzer::Analysis& analysis) {
 }
 
 TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
-  const auto& rows = byShapes ? analysis.operatorShapes : analysis.operators;
+  const auto& rows =
+      byShapes ? analysis.of<analyzer::OperatorTables>().byShapes : analysis.of<analyzer::OperatorTables>().byName;
   // What an operator costs is the device's time where there is any.
   const bool device = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.deviceNs > 0; });
   return tableOf(analyzer::reportTable(analysis, byShapes ? "operators" : "operator_names"),
@@ -191,7 +194,7 @@ TableData allocatorTable(const analyzer::Analysis& analysis) {
   TableColumn names{Tables::tr("When the allocator last had to grow"), Kind::Text};
   for (const char* figure : kFigures) names.texts.push_back(Tables::tr(figure));
   TableData table{std::move(names)};
-  for (const analyzer::DeviceMemory& memory : analysis.memoryByDevice) {
+  for (const analyzer::DeviceMemory& memory : analysis.of<analyzer::MemoryTables>().devices) {
     const analyzer::AllocatorState& state = memory.allocator;
     if (!state.present) continue;
     const auto device = std::find_if(analysis.devices.begin(), analysis.devices.end(),

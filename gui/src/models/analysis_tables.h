@@ -5,8 +5,8 @@
 #include "app/trace.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/diff.h"
-#include "lacuna/analyzer/memory_at.h"
-#include "lacuna/analyzer/track_queries.h"
+#include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/memory.h"
 #include "models/table_model.h"
 
 /// Results of the analyzer as tables to look at. The first column is always the name.

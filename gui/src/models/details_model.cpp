@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lacuna/analyzer/collectives.h"
+#include "lacuna/analyzer/links.h"
 #include "lacuna/prof/amounts.h"
 #include "timeline/text.h"
 #include "views/words.h"

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "lacuna/analyzer/cells.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "timeline/palette.h"
 #include "timeline/text.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lacuna/analyzer/ledger_strip.h"
+#include "lacuna/analyzer/charts.h"
 #include "timeline/strip_renderer.h"
 
 namespace lacuna::gui {

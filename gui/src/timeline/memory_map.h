@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/memory_at.h"
+#include "lacuna/analyzer/memory.h"
 #include "timeline/treemap.h"
 
 /// What is alive at a moment, as nested areas: roles, in them what made the blocks, in that the blocks.

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "lacuna/analyzer/cause_colours.h"
 #include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/ledger.h"
 
 /// Colours, as 0xFFRRGGBB. The categorical ones can be told apart with any common colour blindness, and differ in
 /// lightness too.

@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdint>
 
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::gui {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/steps.h"
+#include "lacuna/analyzer/scope.h"
 #include "timeline/viewport.h"
 
 /// Numbers and names as people read them.

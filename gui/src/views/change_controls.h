@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/changes.h"
 #include "lacuna/analyzer/whatif.h"
 
 class QCheckBox;

@@ -238,7 +238,7 @@ void StepChart::paintEvent(QPaintEvent*) {
     const bool cut = static_cast<double>(steps[i].durNs()) > top;
     const double whole = cut ? area.height() : static_cast<double>(steps[i].durNs()) / top * area.height();
     const analyzer::Ledger none;
-    const analyzer::Ledger& ledger = i < analysis_->stepLedgers.size() ? analysis_->stepLedgers[i] : none;
+    const analyzer::Ledger& ledger = i < analysis_->ledgers.steps.size() ? analysis_->ledgers.steps[i] : none;
     const std::int64_t total = ledger.totalNs();
     if (total == 0) painter.fillRect(QRectF(x, y - whole, bar, whole), rgb(theme(dark_).line));
     for (std::size_t c = 0; c < analyzer::kCauseCount && total > 0; ++c) {

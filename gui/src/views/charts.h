@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/analysis.h"
-#include "lacuna/analyzer/memory_at.h"
+#include "lacuna/analyzer/memory.h"
 #include "timeline/palette.h"
 
 /// Small painted charts of an analysis. They show numbers and work out none but where a pixel goes.

@@ -15,7 +15,7 @@
 #include <QVBoxLayout>
 #include <functional>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/diff.h"
 #include "models/analysis_tables.h"
 #include "views/charts.h"

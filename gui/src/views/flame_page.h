@@ -4,7 +4,7 @@
 
 #include "app/job.h"
 #include "app/trace.h"
-#include "lacuna/analyzer/flame.h"
+#include "lacuna/analyzer/charts.h"
 #include "views/page.h"
 
 class QLabel;

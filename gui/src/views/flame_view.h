@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/trace.h"
-#include "lacuna/analyzer/flame.h"
+#include "lacuna/analyzer/charts.h"
 
 namespace lacuna::gui {
 

@@ -6,7 +6,7 @@
 
 #include "app/job.h"
 #include "app/trace.h"
-#include "lacuna/analyzer/histogram.h"
+#include "lacuna/analyzer/charts.h"
 
 namespace lacuna::gui {
 

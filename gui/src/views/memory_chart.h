@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/trace.h"
-#include "lacuna/analyzer/memory_use.h"
+#include "lacuna/analyzer/memory.h"
 #include "timeline/viewport.h"
 
 namespace lacuna::gui {

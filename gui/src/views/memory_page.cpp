@@ -209,17 +209,18 @@ void MemoryPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis)
   analysis_ = std::move(analysis);
   fillAdvice();
   fillDevices();
-  if (!analysis_ || !analysis_->memory.present) return chart_->setPeak({});
+  if (!analysis_ || !analysis_->of<analyzer::MemoryTables>().all.present) return chart_->setPeak({});
   allocator_->renewTable(allocatorTable(*analysis_));
   showDevice();
 }
 
 void MemoryPage::fillDevices() {
   devices_->clear();
-  const bool several = analysis_ && !analysis_->memoryStatsByDevice.empty();
+  const bool several = analysis_ && !analysis_->of<analyzer::MemoryTables>().byDevice.empty();
   devices_->setVisible(several);
   if (!several) return;
-  const std::span all(analysis_->memoryByDevice.data(), analysis_->memoryStatsByDevice.size());
+  const std::span all(analysis_->of<analyzer::MemoryTables>().devices.data(),
+                      analysis_->of<analyzer::MemoryTables>().byDevice.size());
   for (const analyzer::DeviceMemory& memory : all) devices_->addItem(nameOf(memory.device));
   const auto wanted = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.device == wantedDevice_; });
   const auto largest =
@@ -243,12 +244,13 @@ QString MemoryPage::nameOf(prof::DeviceId device) const {
 std::optional<prof::DeviceId> MemoryPage::device() const {
   const int chosen = devices_->currentIndex();
   if (chosen < 0) return std::nullopt;
-  return analysis_->memoryByDevice[static_cast<std::size_t>(chosen)].device;
+  return analysis_->of<analyzer::MemoryTables>().devices[static_cast<std::size_t>(chosen)].device;
 }
 
 const analyzer::MemoryStats& MemoryPage::stats() const {
   const int chosen = devices_->currentIndex();
-  return chosen < 0 ? analysis_->memory : analysis_->memoryStatsByDevice[static_cast<std::size_t>(chosen)];
+  return chosen < 0 ? analysis_->of<analyzer::MemoryTables>().all
+                    : analysis_->of<analyzer::MemoryTables>().byDevice[static_cast<std::size_t>(chosen)];
 }
 
 void MemoryPage::showDevice() {
@@ -264,14 +266,14 @@ void MemoryPage::findEdits() {
   const auto only = device();
   if (!only) {
     editJob_.cancel();
-    peakEdits_ = analysis_->peakEdits;
+    peakEdits_ = analysis_->of<analyzer::PeakEdits>();
     return fillEdits();
   }
   // The analysis has them of all devices together.
   editJob_.start(
       this,
       [analysis = analysis_, memory = stats(), only = *only](const Job::Wanted&) {
-        auto edits = analyzer::peakEdits(memory, analysis->steps, analysis->operators);
+        auto edits = analyzer::peakEdits(memory, analysis->steps, analysis->of<analyzer::OperatorTables>().byName);
         analyzer::Selection one;
         one.everything = false;
         one.devices.insert(only);
@@ -438,8 +440,8 @@ void MemoryPage::fillAdvice() {
     delete item;
   }
   int count = 0;
-  for (std::size_t n = 0; analysis_ && n < analysis_->findings.size(); ++n) {
-    const analyzer::Finding& finding = analysis_->findings[n];
+  for (std::size_t n = 0; analysis_ && n < analysis_->of<analyzer::Findings>().size(); ++n) {
+    const analyzer::Finding& finding = analysis_->of<analyzer::Findings>()[n];
     if (!isAboutMemory(finding)) continue;
     adviceList_->addWidget(label(words(finding.title), "heading", advice_));
     adviceList_->addWidget(label(words(finding.advice), "dim", advice_));

@@ -7,7 +7,7 @@
 #include "app/job.h"
 #include "app/trace.h"
 #include "lacuna/analyzer/analysis.h"
-#include "lacuna/analyzer/memory_at.h"
+#include "lacuna/analyzer/memory.h"
 #include "models/table_model.h"
 #include "views/page.h"
 

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "lacuna/analyzer/summary.h"
+#include "lacuna/analyzer/report.h"
 #include "models/analysis_tables.h"
 #include "models/table_model.h"
 #include "views/change_controls.h"
@@ -163,7 +163,7 @@ QWidget* OverviewPage::topsRow() {
     connect(top.table, &QTableView::activated, this, [this, n](const QModelIndex& index) {
       const std::size_t at = tops_[n].model->sourceRow(index.row());
       // A cause without an event goes by its own name, which nothing on the timeline has.
-      if (n == 0 && findings_.analysis->details[at].name.empty()) return;
+      if (n == 0 && findings_.analysis->of<analyzer::IdleCauses>().details[at].name.empty()) return;
       Q_EMIT nameWanted(tops_[n].model->table()[0].texts[at]);
     });
   }
@@ -248,9 +248,9 @@ void OverviewPage::setFindings(const Findings& findings) {
   const analyzer::Analysis& analysis = *findings_.analysis;
   verdict_->setText(words(analyzer::verdict(analysis)));
   run_->setText(words(analyzer::describeRun(analysis)));
-  ledger_->setLedger(analysis.ledger, analysis.bands.run, dark_);
+  ledger_->setLedger(analysis.ledgers.run, analysis.ledgers.bands.run, dark_);
   steps_->setSteps(findings_.analysis, dark_);
-  ledgerCard_->setVisible(analysis.ledger.totalNs() > 0);
+  ledgerCard_->setVisible(analysis.ledgers.run.totalNs() > 0);
   stepsCard_->setVisible(!analysis.steps.all.empty());
   fillFindings();
   fillTops();
@@ -266,7 +266,7 @@ void OverviewPage::setFindings(const Findings& findings) {
 void OverviewPage::setDark(bool dark) {
   dark_ = dark;
   if (!findings_.analysis) return;
-  ledger_->setLedger(findings_.analysis->ledger, findings_.analysis->bands.run, dark);
+  ledger_->setLedger(findings_.analysis->ledgers.run, findings_.analysis->ledgers.bands.run, dark);
   steps_->setSteps(findings_.analysis, dark);
   fillFindings();
   play();
@@ -282,11 +282,11 @@ void OverviewPage::fillFindings() {
     delete item;
   }
   if (!findings_.analysis) return;
-  const std::size_t count = std::min(kMostFindings, findings_.analysis->findings.size());
+  const std::size_t count = std::min(kMostFindings, findings_.analysis->of<analyzer::Findings>().size());
   if (count == 0) list_->addWidget(label(tr("No rule found anything to improve."), "dim", this));
   QWidget* before = steps_;  // in the order of Tab: what is made last would come last in the window
   for (std::size_t n = 0; n < count; ++n) {
-    auto* found = new FindingCard(findings_.analysis->findings[n], findings_.simulator != nullptr,
+    auto* found = new FindingCard(findings_.analysis->of<analyzer::Findings>()[n], findings_.simulator != nullptr,
                                   !findings_.analysis->steps.all.empty(), dark_, this);
     found->setProperty("finding", static_cast<qulonglong>(n));
     connect(found, &FindingCard::placesWanted, this, [this, n] { activateFinding(n); });
@@ -302,7 +302,7 @@ void OverviewPage::fillFindings() {
 }
 
 void OverviewPage::activateFinding(std::size_t n) {
-  if (!findings_.analysis->findings[n].evidence.empty()) Q_EMIT findingWanted(n);
+  if (!findings_.analysis->of<analyzer::Findings>()[n].evidence.empty()) Q_EMIT findingWanted(n);
 }
 
 void OverviewPage::playChange(const QString& change) {
@@ -332,11 +332,12 @@ QString OverviewPage::csv() const {
     for (const std::int64_t ns : ledger.ns) cells << QString::number(ns);
     lines << cells.join(QLatin1Char(','));
   };
-  add(QStringLiteral("all"), analysis.window.startNs, analysis.window.endNs - analysis.window.startNs, analysis.ledger);
+  add(QStringLiteral("all"), analysis.window.startNs, analysis.window.endNs - analysis.window.startNs,
+      analysis.ledgers.run);
   const auto numbers = stepNumbers(analysis.steps.all);
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
     const analyzer::Step& step = analysis.steps.all[i];
-    add(QString::number(numbers[i]), step.startNs, step.durNs(), analysis.stepLedgers[i]);
+    add(QString::number(numbers[i]), step.startNs, step.durNs(), analysis.ledgers.steps[i]);
   }
   return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
 }

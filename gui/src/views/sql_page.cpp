@@ -22,6 +22,8 @@
 #include <vector>
 
 #include "app/query_runner.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/query.h"
 #include "lacuna/prof/amounts.h"
 #include "views/parts.h"
 #include "views/table_page.h"
@@ -52,6 +54,8 @@ constexpr Example kExamples[] = {
     {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Launch to start of each kernel"),
      "SELECT k.name, k.startNs - (c.startNs + c.durNs) AS delay_ns\nFROM api_call c JOIN kernel k ON k.correlation = "
      "c.correlation\nWHERE c.correlation > 0 ORDER BY delay_ns DESC LIMIT 1000"},
+    {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "Findings with their gains"),
+     "SELECT id, title, predicted_gain_ns_per_step\nFROM report_findings ORDER BY predicted_gain_ns_per_step DESC"},
     {QT_TRANSLATE_NOOP("lacuna::gui::SqlPage", "What recorded it"), "SELECT key, value FROM environment ORDER BY key"},
 };
 
@@ -301,8 +305,24 @@ void SqlPage::fillTables() {
     table->setToolTip(1, tr("%1 rows").arg(rows));
     ++place;
   }
+  addReportTables(place);
   tables_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   tables_->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
+}
+
+/// Behind the trace's own tables, of which there are `place`.
+void SqlPage::addReportTables(int place) {
+  if (tables_->topLevelItemCount() > place) return;
+  for (const analyzer::Table& report : analyzer::reportTables({})) {
+    auto* table = new QTreeWidgetItem(tables_, {words(analyzer::sqlNameOf(report))});
+    table->setFirstColumnSpanned(true);
+    table->setToolTip(0,
+                      tr("%1\nComputed when a statement first reads a table of the report.").arg(words(report.about)));
+    for (const analyzer::ColumnInfo& info : report.columns) {
+      auto* column = new QTreeWidgetItem(table, {words(info.key)});
+      column->setToolTip(0, words(info.meaning));
+    }
+  }
 }
 
 void SqlPage::setBusy(bool busy) {

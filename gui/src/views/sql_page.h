@@ -53,6 +53,7 @@ class SqlPage : public Page {
   QWidget* makeMain();
   /// Those that have rows, or more rows than before; what is looked into stays open.
   void fillTables();
+  void addReportTables(int place);
   void say(const QString& words, bool error = false);
   /// What there is to say before the first statement.
   static QString hint();

@@ -139,8 +139,8 @@ QString StepStack::describe(std::size_t step) const {
                         .arg(words(stepText(at, numbers_[step])), durationWords(at.durNs()),
                              durationWords(analysis_->steps.medianNs()))};
   if (at.warmUp) parts << tr("warm-up");
-  if (step < analysis_->stepLedgers.size()) {
-    const analyzer::Ledger& ledger = analysis_->stepLedgers[step];
+  if (step < analysis_->ledgers.steps.size()) {
+    const analyzer::Ledger& ledger = analysis_->ledgers.steps[step];
     for (std::size_t c = 0; c < analyzer::kCauseCount; ++c) {
       if (ledger.ns[c] * 100 < ledger.totalNs()) continue;
       parts << tr("%1 %2").arg(words(analyzer::causeLabel(static_cast<analyzer::Cause>(c))),

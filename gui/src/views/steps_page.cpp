@@ -19,8 +19,8 @@ bool isSeen(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   const auto takes = [cause](const analyzer::Ledger& ledger, std::int64_t parts) {
     return ledger[cause] > 0 && ledger[cause] * parts >= ledger.totalNs();
   };
-  return takes(analysis.ledger, 200) || std::any_of(analysis.stepLedgers.begin(), analysis.stepLedgers.end(),
-                                                    [&](const analyzer::Ledger& step) { return takes(step, 20); });
+  return takes(analysis.ledgers.run, 200) || std::any_of(analysis.ledgers.steps.begin(), analysis.ledgers.steps.end(),
+                                                         [&](const analyzer::Ledger& step) { return takes(step, 20); });
 }
 
 }  // namespace

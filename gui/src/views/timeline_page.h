@@ -8,7 +8,7 @@
 #include "app/job.h"
 #include "app/long_job.h"
 #include "lacuna/analyzer/analysis.h"
-#include "lacuna/analyzer/track_queries.h"
+#include "lacuna/analyzer/lanes.h"
 #include "views/page.h"
 #include "views/timeline_view.h"
 

@@ -8,7 +8,7 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "views/words.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "lacuna/analyzer/memory_at.h"
+#include "lacuna/analyzer/memory.h"
 #include "timeline/memory_map.h"
 #include "timeline/palette.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "lacuna/analyzer/self_overhead.h"
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/prof/amounts.h"
 #include "timeline/palette.h"
 #include "timeline/text.h"

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <memory>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/reader.h"
 
 namespace lacuna::test {

@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -194,7 +195,7 @@ TEST(Account, SettingsAreThoseAnnouncedLast) {
       .knows("knob.amp", "")
       .knows("knob.new", "")
       .knows("knob.", "x");
-  EXPECT_THAT(accountOf(trace.out).analysis.knobs,
+  EXPECT_THAT(accountOf(trace.out).analysis.of<ProgramFacts>().knobs,
               ElementsAre(Pair("loader.workers", "4"), Pair("amp", "off"), Pair("new", ""), Pair("", "x")));
 }
 
@@ -207,15 +208,17 @@ TEST(Account, CoresOfTheHostAreRead) {
                           Case{"host.cores", "many", 0}, Case{"host.cores", "", 0}, Case{"host.cores", "-4", 0},
                           Case{"host.cores", "99999999999", 0}, Case{"cores", "8", 0}}) {
     TwoRankTrace trace;
-    EXPECT_EQ(accountOf(trace.knows(one.key, one.value).out).analysis.hostCores, one.cores) << one.value;
+    EXPECT_EQ(accountOf(trace.knows(one.key, one.value).out).analysis.of<ProgramFacts>().hostCores, one.cores)
+        << one.value;
   }
 }
 
 TEST(Account, LostEventsAreSummedUpToALimit) {
   TwoRankTrace none, some, many;
-  EXPECT_EQ(accountOf(none.out).analysis.droppedEvents, 0U);
-  EXPECT_EQ(accountOf(some.lost(3).lost(0).lost(4).out).analysis.droppedEvents, 7U);
-  EXPECT_EQ(accountOf(many.lost(UINT64_MAX).lost(UINT64_MAX).out).analysis.droppedEvents, UINT64_MAX / 2);
+  EXPECT_EQ(accountOf(none.out).analysis.of<ProgramFacts>().droppedEvents, 0U);
+  EXPECT_EQ(accountOf(some.lost(3).lost(0).lost(4).out).analysis.of<ProgramFacts>().droppedEvents, 7U);
+  EXPECT_EQ(accountOf(many.lost(UINT64_MAX).lost(UINT64_MAX).out).analysis.of<ProgramFacts>().droppedEvents,
+            UINT64_MAX / 2);
 }
 
 TEST(Account, ATraceNeedsSomethingToAccountFor) {
@@ -228,7 +231,7 @@ TEST(Account, ATraceNeedsSomethingToAccountFor) {
   const Accounted made = accountOf(memory);
   ASSERT_TRUE(made.status) << made.status.error().message;
   EXPECT_TRUE(made.analysis.devices.empty());
-  EXPECT_TRUE(made.analysis.memory.present);
+  EXPECT_TRUE(made.analysis.of<MemoryTables>().all.present);
 }
 
 TEST(Account, EndsOnceItIsNoLongerWanted) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/segment_collector.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

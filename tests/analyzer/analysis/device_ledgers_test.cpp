@@ -12,8 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/work/step_work.h"
 #include "analysis/devices.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "support/random_store.h"
 
 namespace lacuna::analyzer {
@@ -82,9 +83,8 @@ class DeviceRun {
     made.devices = *listDevices(*made.store, made.window, {});
     made.scope.steps = StepSpans(made.steps, made.window);
     WorkProgress work(std::move(progress));
-    StepWork stepWork;
     work.next(1);
-    status = accountDevices(made, loadTopology(*made.store), stepWork, work);
+    status = accountDevices(made, loadTopology(*made.store), work);
     return made;
   }
 
@@ -114,9 +114,9 @@ TEST(DeviceLedgers, IdleTimeIsWhatTheLaunchingThreadDid) {
   EXPECT_EQ(ledger[Cause::HostWork], 50);
   EXPECT_EQ(ledger[Cause::Unknown], 40);
   EXPECT_EQ(ledger[Cause::Launch], 10) << "2 of the call and 8 behind it";
-  EXPECT_EQ(made.ledger, ledger);
-  ASSERT_FALSE(made.details.empty());
-  EXPECT_EQ(made.details[0].name, "prepare");
+  EXPECT_EQ(made.ledgers.run, ledger);
+  ASSERT_FALSE(made.of<IdleCauses>().details.empty());
+  EXPECT_EQ(made.of<IdleCauses>().details[0].name, "prepare");
 }
 
 TEST(DeviceLedgers, StepsAreCoveredBeyondTheDevicesWork) {
@@ -127,13 +127,13 @@ TEST(DeviceLedgers, StepsAreCoveredBeyondTheDevicesWork) {
                             .step(0, 300)
                             .step(300, 500)
                             .account();
-  EXPECT_EQ(made.ledger.totalNs(), 100);
-  ASSERT_EQ(made.stepLedgers.size(), 2U);
-  EXPECT_EQ(made.stepLedgers[0].totalNs(), 300);
-  EXPECT_EQ(made.stepLedgers[0][Cause::HostWork], 90);
-  EXPECT_EQ(made.stepLedgers[0][Cause::Compute], 100);
-  EXPECT_EQ(made.stepLedgers[1].totalNs(), 200);
-  EXPECT_EQ(made.stepLedgers[1][Cause::HostWork], 100);
+  EXPECT_EQ(made.ledgers.run.totalNs(), 100);
+  ASSERT_EQ(made.ledgers.steps.size(), 2U);
+  EXPECT_EQ(made.ledgers.steps[0].totalNs(), 300);
+  EXPECT_EQ(made.ledgers.steps[0][Cause::HostWork], 90);
+  EXPECT_EQ(made.ledgers.steps[0][Cause::Compute], 100);
+  EXPECT_EQ(made.ledgers.steps[1].totalNs(), 200);
+  EXPECT_EQ(made.ledgers.steps[1][Cause::HostWork], 100);
 }
 
 TEST(DeviceLedgers, EachDeviceHasItsOwnWindow) {
@@ -142,7 +142,7 @@ TEST(DeviceLedgers, EachDeviceHasItsOwnWindow) {
   EXPECT_EQ(made.devices[0].ledger.totalNs(), 100);
   EXPECT_EQ(made.devices[1].ledger.totalNs(), 250);
   EXPECT_EQ(made.devices[1].ledger[Cause::Compute], 100);
-  EXPECT_EQ(made.ledger.totalNs(), 350);
+  EXPECT_EQ(made.ledgers.run.totalNs(), 350);
 }
 
 TEST(DeviceLedgers, TablesAreOfTheSelection) {
@@ -160,13 +160,12 @@ TEST(DeviceLedgers, TablesAreOfTheSelection) {
                      .devices = {DeviceId(2)},
                      .processes = {ProcessId(2)},
                      .processOfThread = topology.processOfThread};
-  StepWork work;
   WorkProgress progress({});
-  ASSERT_TRUE(accountDevices(made, topology, work, progress));
-  EXPECT_EQ(made.launches.launches, 2U);
-  ASSERT_EQ(made.calls.size(), 1U);
-  EXPECT_EQ(made.calls[0].count, 2U);
-  EXPECT_EQ(made.ledger.totalNs(), 40);
+  ASSERT_TRUE(accountDevices(made, topology, progress));
+  EXPECT_EQ(made.of<LaunchStats>().launches, 2U);
+  ASSERT_EQ(made.of<CallTable>().size(), 1U);
+  EXPECT_EQ(made.of<CallTable>()[0].count, 2U);
+  EXPECT_EQ(made.ledgers.run.totalNs(), 40);
 }
 
 TEST(DeviceLedgers, BandsNeedAKnownCost) {
@@ -178,12 +177,12 @@ TEST(DeviceLedgers, BandsNeedAKnownCost) {
         Environment{.key = made.builder.intern("self.cost.range"), .value = made.builder.intern(costNs)});
     return made.account();
   };
-  EXPECT_EQ(run("0").bands.run, Ledger());
+  EXPECT_EQ(run("0").ledgers.bands.run, Ledger());
   const Analysis known = run("3");
-  EXPECT_GT(known.bands.run.totalNs(), 0);
-  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(known.bands.run.ns[i], known.ledger.ns[i]) << i;
+  EXPECT_GT(known.ledgers.bands.run.totalNs(), 0);
+  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(known.ledgers.bands.run.ns[i], known.ledgers.run.ns[i]) << i;
   const Analysis dear = run("1000");
-  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(dear.bands.run.ns[i], dear.ledger.ns[i]) << i;
+  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(dear.ledgers.bands.run.ns[i], dear.ledgers.run.ns[i]) << i;
 }
 
 TEST(DeviceLedgers, EndOnceTheyAreNoLongerWanted) {
@@ -199,20 +198,20 @@ TEST(DeviceLedgers, WithoutDevicesTheTablesAreStillMade) {
   DeviceRun run;
   const Analysis made = run.range(10, 60, "op").range(20, 30, "inner").account();
   EXPECT_TRUE(made.devices.empty());
-  EXPECT_EQ(made.ledger, Ledger());
-  ASSERT_EQ(made.operators.size(), 2U);
-  EXPECT_EQ(made.operators[0].name, "op");
-  EXPECT_EQ(made.operators[0].selfNs, 40);
+  EXPECT_EQ(made.ledgers.run, Ledger());
+  ASSERT_EQ(made.of<OperatorTables>().byName.size(), 2U);
+  EXPECT_EQ(made.of<OperatorTables>().byName[0].name, "op");
+  EXPECT_EQ(made.of<OperatorTables>().byName[0].selfNs, 40);
 }
 
 TEST(DeviceLedgers, OfRangesWithTheSameTimesTheSecondIsTheInnerOne) {
   DeviceRun run;
   for (TimeNs at = 0; at < 180'000; at += 3'000) run.range(at, at + 1'000, "outer").range(at, at + 1'000, "inner");
   const Analysis made = run.account();
-  ASSERT_EQ(made.operators.size(), 2U);
-  EXPECT_EQ(made.operators[0].name, "inner");
-  EXPECT_EQ(made.operators[0].selfNs, 60'000);
-  EXPECT_EQ(made.operators[1].selfNs, 0);
+  ASSERT_EQ(made.of<OperatorTables>().byName.size(), 2U);
+  EXPECT_EQ(made.of<OperatorTables>().byName[0].name, "inner");
+  EXPECT_EQ(made.of<OperatorTables>().byName[0].selfNs, 60'000);
+  EXPECT_EQ(made.of<OperatorTables>().byName[1].selfNs, 0);
 }
 
 TEST(DeviceLedgers, EveryNanosecondOfAnyTraceIsInOneEntry) {
@@ -239,8 +238,8 @@ TEST(DeviceLedgers, EveryNanosecondOfAnyTraceIsInOneEntry) {
         EXPECT_EQ(queue.ledger, accountant.sum({device.id, queue.id}, device.window)) << seed;
       }
     }
-    EXPECT_EQ(made.ledger.totalNs(), sum) << seed;
-    for (const Ledger& step : made.stepLedgers)
+    EXPECT_EQ(made.ledgers.run.totalNs(), sum) << seed;
+    for (const Ledger& step : made.ledgers.steps)
       EXPECT_EQ(step.totalNs(), 2000 * static_cast<std::int64_t>(made.devices.size())) << seed;
   }
 }

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -30,7 +30,7 @@ class SetUpRun {
     made.devices.emplace_back().window = {100, 900};
     made.steps.thread = ThreadId(1);
     made.steps.all = {{.name = "step", .startNs = 200, .endNs = 300}, {.name = "step", .startNs = 300, .endNs = 400}};
-    made.unknown.beforeNs = 60;
+    made.of<UnknownPlaces>().beforeNs = 60;
   }
 
   SetUpRun& counter(std::string_view name, std::vector<std::pair<TimeNs, double>> samples, std::uint32_t thread = 1) {
@@ -52,7 +52,7 @@ class SetUpRun {
   const UnknownPlaces& find() {
     made.store = out_.build();
     EXPECT_TRUE(findHostBeforeSteps(made));
-    return made.unknown;
+    return made.of<UnknownPlaces>();
   }
   std::vector<std::pair<std::string, double>> libraries() {
     std::vector<std::pair<std::string, double>> out;
@@ -117,7 +117,7 @@ TEST(HostBeforeSteps, NothingIsFoundWhereNothingIsAsked) {
     return places.ranShare == -1 && places.waitedShare == -1 && places.libraries.empty();
   };
   EXPECT_FALSE(isEmpty([](Analysis&) {}));
-  EXPECT_TRUE(isEmpty([](Analysis& made) { made.unknown.beforeNs = 0; }));
+  EXPECT_TRUE(isEmpty([](Analysis& made) { made.of<UnknownPlaces>().beforeNs = 0; }));
   EXPECT_TRUE(isEmpty([](Analysis& made) { made.devices.clear(); }));
   EXPECT_TRUE(isEmpty([](Analysis& made) { made.steps.all.clear(); }));
   EXPECT_TRUE(isEmpty([](Analysis& made) { made.steps.all.front().startNs = 100; }));

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/ledger_strip.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/charts.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/store.h"
 #include "support/temp_dir.h"
 
 namespace lacuna::analyzer {

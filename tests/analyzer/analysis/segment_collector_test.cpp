@@ -30,14 +30,14 @@ std::vector<std::string> textsOf(const std::vector<CauseDetail>& details) {
 TEST(SegmentCollector, EachStepHasItsPartOfASegment) {
   Collected first({{100, 200}, {250, 300}});
   first.add(0, 120, Cause::Compute).finish();
-  EXPECT_EQ(first.made.stepLedgers[0][Cause::Compute], 20);
-  EXPECT_EQ(first.made.stepLedgers[1].totalNs(), 0);
+  EXPECT_EQ(first.made.ledgers.steps[0][Cause::Compute], 20);
+  EXPECT_EQ(first.made.ledgers.steps[1].totalNs(), 0);
   Collected longer({{100, 200}, {250, 300}});
   longer.add(150, 400, Cause::HostWork, "prepare").add(400, 500, Cause::Unknown).finish();
-  EXPECT_EQ(longer.made.stepLedgers[0][Cause::HostWork], 50);
-  EXPECT_EQ(longer.made.stepLedgers[1][Cause::HostWork], 50);
-  EXPECT_EQ(longer.made.stepLedgers[1].totalNs(), 50);
-  EXPECT_EQ(longer.made.ledger[Cause::HostWork], 250);
+  EXPECT_EQ(longer.made.ledgers.steps[0][Cause::HostWork], 50);
+  EXPECT_EQ(longer.made.ledgers.steps[1][Cause::HostWork], 50);
+  EXPECT_EQ(longer.made.ledgers.steps[1].totalNs(), 50);
+  EXPECT_EQ(longer.made.ledgers.run[Cause::HostWork], 250);
 }
 
 TEST(SegmentCollector, DevicesHaveWhatLiesInTheirWindowAndStepsAllOfIt) {
@@ -45,11 +45,11 @@ TEST(SegmentCollector, DevicesHaveWhatLiesInTheirWindowAndStepsAllOfIt) {
   const Analysis& made = collected.add(0, 50, Cause::LoaderWait, "wait", 20).add(50, 100, Cause::Compute).finish();
   EXPECT_EQ(made.devices[0].ledger[Cause::LoaderWait], 10);
   EXPECT_EQ(made.devices[0].ledger[Cause::Compute], 40);
-  EXPECT_EQ(made.stepLedgers[0][Cause::LoaderWait], 50);
-  EXPECT_EQ(made.stepLedgers[0][Cause::Compute], 50);
+  EXPECT_EQ(made.ledgers.steps[0][Cause::LoaderWait], 50);
+  EXPECT_EQ(made.ledgers.steps[0][Cause::Compute], 50);
   EXPECT_EQ(made.devices[0].bands[Cause::LoaderWait], 4) << "a fifth of the segment, and of its band";
-  EXPECT_EQ(made.bands.steps[0][Cause::LoaderWait], 20);
-  EXPECT_EQ(made.bands.run[Cause::LoaderWait], 4);
+  EXPECT_EQ(made.ledgers.bands.steps[0][Cause::LoaderWait], 20);
+  EXPECT_EQ(made.ledgers.bands.run[Cause::LoaderWait], 4);
 }
 
 TEST(SegmentCollector, ABandIsSharedByLengthAndRounded) {
@@ -62,16 +62,16 @@ TEST(SegmentCollector, ABandIsSharedByLengthAndRounded) {
     Collected collected({{100, 1000}});
     const TimeNs start = one.from;
     collected.add(start, start + 100, Cause::HostWork, "op", one.bandNs).finish();
-    EXPECT_EQ(collected.made.bands.steps[0][Cause::HostWork], one.shareNs) << one.from << " " << one.bandNs;
-    EXPECT_EQ(collected.made.bands.run[Cause::HostWork], one.bandNs) << "the device has all of it";
+    EXPECT_EQ(collected.made.ledgers.bands.steps[0][Cause::HostWork], one.shareNs) << one.from << " " << one.bandNs;
+    EXPECT_EQ(collected.made.ledgers.bands.run[Cause::HostWork], one.bandNs) << "the device has all of it";
   }
 }
 
 TEST(SegmentCollector, SeveralDevicesAreSummedUp) {
   Collected collected({{0, 100}}, {{0, 100}, {0, 50}});
   collected.add(0, 100, Cause::Compute).add(0, 100, Cause::Compute, "", 0, 1).finish();
-  EXPECT_EQ(collected.made.ledger[Cause::Compute], 150);
-  EXPECT_EQ(collected.made.stepLedgers[0][Cause::Compute], 200);
+  EXPECT_EQ(collected.made.ledgers.run[Cause::Compute], 150);
+  EXPECT_EQ(collected.made.ledgers.steps[0][Cause::Compute], 200);
   EXPECT_EQ(collected.made.devices[1].ledger[Cause::Compute], 50);
 }
 
@@ -83,20 +83,23 @@ TEST(SegmentCollector, TheFiveLongestOfACauseAreKept) {
     at += dur;
   }
   const Analysis& made = collected.add(at, at + 100, Cause::Compute).finish();
-  const auto& kept = made.longest[static_cast<std::size_t>(Cause::Synchronisation)];
+  const auto& kept = made.of<IdleCauses>().longest[static_cast<std::size_t>(Cause::Synchronisation)];
   std::vector<std::pair<TimeNs, std::int64_t>> seen;
   for (const DeviceSegment& segment : kept) seen.emplace_back(segment.startNs, segment.durNs());
   // The earlier of equal ones is first.
   EXPECT_THAT(seen, ElementsAre(std::pair(40, 50), std::pair(180, 50), std::pair(0, 30), std::pair(90, 30),
                                 std::pair(150, 30)));
   EXPECT_EQ(kept[0].device, prof::DeviceId(1));
-  EXPECT_TRUE(made.longest[static_cast<std::size_t>(Cause::Compute)].empty()) << "computing is no loss";
+  EXPECT_TRUE(made.of<IdleCauses>().longest[static_cast<std::size_t>(Cause::Compute)].empty())
+      << "computing is no loss";
 }
 
 TEST(SegmentCollector, TheLongestAreCutToTheDevicesWindow) {
   Collected collected({}, {{10, 60}});
-  const auto& kept =
-      collected.add(0, 100, Cause::ExposedCopy).finish().longest[static_cast<std::size_t>(Cause::ExposedCopy)];
+  const auto& kept = collected.add(0, 100, Cause::ExposedCopy)
+                         .finish()
+                         .of<IdleCauses>()
+                         .longest[static_cast<std::size_t>(Cause::ExposedCopy)];
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept[0].startNs, 10);
   EXPECT_EQ(kept[0].endNs, 60);
@@ -114,14 +117,14 @@ TEST(SegmentCollector, DetailsSumUpIdleCausesByName) {
       .add(70, 71, Cause::Unknown)
       .add(71, 900, Cause::Compute)
       .add(900, 990, Cause::ExposedCommunication, "nccl");
-  EXPECT_THAT(textsOf(collected.finish().details),
+  EXPECT_THAT(textsOf(collected.finish().of<IdleCauses>().details),
               ElementsAre("loader_wait 'wait' 30 x1", "host_work 'step' 20 x2", "launch '' 12 x2",
                           "host_work 'batch 7' 5 x1", "dependency '' 3 x1", "unknown '' 1 x1"));
 }
 
 TEST(SegmentCollector, OneStepsNameIsKept) {
   Collected collected({{0, 10}});
-  EXPECT_THAT(textsOf(collected.add(0, 10, Cause::HostWork, "batch 0").finish().details),
+  EXPECT_THAT(textsOf(collected.add(0, 10, Cause::HostWork, "batch 0").finish().of<IdleCauses>().details),
               ElementsAre("host_work 'batch 0' 10 x1"));
 }
 
@@ -134,14 +137,14 @@ TEST(SegmentCollector, CallsAreOfTheMeanStep) {
       .add(230, 270, Cause::DriverCall, "cudaMalloc", 0, 1)
       .add(280, 290, Cause::HostWork, "op")
       .add(400, 500, Cause::Synchronisation, "cudaDeviceSynchronize");
-  EXPECT_THAT(textsOf(collected.finish().stepCalls),
+  EXPECT_THAT(textsOf(collected.finish().of<IdleCauses>().stepCalls),
               ElementsAre("synchronisation 'cudaStreamSynchronize' 5 x2", "driver_call 'cudaMalloc' 20 x2"));
 }
 
 TEST(SegmentCollector, WithoutStepsCallsAreOfTheRun) {
   Collected collected({}, {{50, 1000}, {0, 1000}});
   collected.add(0, 150, Cause::DriverCall, "cudaMalloc").add(200, 220, Cause::DriverCall, "cudaMalloc", 0, 1);
-  EXPECT_THAT(textsOf(collected.finish().stepCalls), ElementsAre("driver_call 'cudaMalloc' 60 x2"));
+  EXPECT_THAT(textsOf(collected.finish().of<IdleCauses>().stepCalls), ElementsAre("driver_call 'cudaMalloc' 60 x2"));
 }
 
 }  // namespace

@@ -20,24 +20,27 @@ using testing::ElementsAre;
 
 TEST(SegmentPlaces, WaitsForTheLoaderBetweenStepsBelongToTheStepBehind) {
   const std::vector<TimeWindow> steps{{10, 20}, {30, 40}, {45, 55}};
-  EXPECT_THAT(Collected(steps).add(0, 60, Cause::LoaderWait, "wait").finish().loaderWaitsBefore, ElementsAre(0, 10, 5));
-  EXPECT_THAT(Collected(steps).add(0, 60, Cause::HostWork, "op").finish().loaderWaitsBefore, ElementsAre(0, 0, 0));
+  EXPECT_THAT(Collected(steps).add(0, 60, Cause::LoaderWait, "wait").finish().ledgers.loaderWaitsBefore,
+              ElementsAre(0, 10, 5));
+  EXPECT_THAT(Collected(steps).add(0, 60, Cause::HostWork, "op").finish().ledgers.loaderWaitsBefore,
+              ElementsAre(0, 0, 0));
   EXPECT_THAT(Collected(steps)
                   .add(18, 23, Cause::LoaderWait)
                   .add(25, 31, Cause::LoaderWait)
                   .add(32, 38, Cause::LoaderWait)
                   .add(56, 60, Cause::LoaderWait)
                   .finish()
-                  .loaderWaitsBefore,
+                  .ledgers.loaderWaitsBefore,
               ElementsAre(0, 8, 0));
-  EXPECT_THAT(Collected({{0, 20}, {20, 40}}).add(10, 30, Cause::LoaderWait).finish().loaderWaitsBefore,
+  EXPECT_THAT(Collected({{0, 20}, {20, 40}}).add(10, 30, Cause::LoaderWait).finish().ledgers.loaderWaitsBefore,
               ElementsAre(0, 0));
 }
 
 TEST(SegmentPlaces, TimeWithoutACauseHasAPlace) {
   const std::vector<TimeWindow> steps{{100, 200}, {250, 300}};
   const auto places = [](const Analysis& made) {
-    return std::vector{made.unknown.beforeNs, made.unknown.inStepsNs, made.unknown.betweenNs, made.unknown.behindNs};
+    return std::vector{made.of<UnknownPlaces>().beforeNs, made.of<UnknownPlaces>().inStepsNs,
+                       made.of<UnknownPlaces>().betweenNs, made.of<UnknownPlaces>().behindNs};
   };
   EXPECT_THAT(places(Collected(steps).add(0, 400, Cause::Unknown).finish()), ElementsAre(100, 150, 50, 100));
   EXPECT_THAT(places(Collected(steps).add(0, 90, Cause::Unknown).finish()), ElementsAre(90, 0, 0, 0));
@@ -94,13 +97,13 @@ TEST(SegmentPlaces, SumsAreThoseOfEachNanosecond) {
       }
     }
     const Analysis& made = collected.finish();
-    EXPECT_EQ(made.stepLedgers, steps) << seed;
-    EXPECT_EQ(made.ledger, device) << seed;
-    EXPECT_EQ(made.loaderWaitsBefore, waits) << seed;
-    EXPECT_EQ(made.unknown.beforeNs, places.beforeNs) << seed;
-    EXPECT_EQ(made.unknown.inStepsNs, places.inStepsNs) << seed;
-    EXPECT_EQ(made.unknown.betweenNs, places.betweenNs) << seed;
-    EXPECT_EQ(made.unknown.behindNs, places.behindNs) << seed;
+    EXPECT_EQ(made.ledgers.steps, steps) << seed;
+    EXPECT_EQ(made.ledgers.run, device) << seed;
+    EXPECT_EQ(made.ledgers.loaderWaitsBefore, waits) << seed;
+    EXPECT_EQ(made.of<UnknownPlaces>().beforeNs, places.beforeNs) << seed;
+    EXPECT_EQ(made.of<UnknownPlaces>().inStepsNs, places.inStepsNs) << seed;
+    EXPECT_EQ(made.of<UnknownPlaces>().betweenNs, places.betweenNs) << seed;
+    EXPECT_EQ(made.of<UnknownPlaces>().behindNs, places.behindNs) << seed;
   }
 }
 

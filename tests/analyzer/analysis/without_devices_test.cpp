@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -55,7 +55,7 @@ Analysis hostAndDevices(const std::vector<HostRow>& rows, const std::vector<Time
 WithoutDevices beforeOf(const std::vector<HostRow>& rows) {
   Analysis analysis = hostAndDevices(rows, {{100, 1000}});
   EXPECT_TRUE(findWithoutDevices(analysis));
-  return analysis.before;
+  return analysis.of<StretchesWithoutDevices>().before;
 }
 
 TEST(WithoutDevices, AStretchIsCalledAfterTheInnermostThatTakesHalfOfIt) {
@@ -97,27 +97,28 @@ TEST(WithoutDevices, OnlyTheSelectedProcessesCount) {
   analysis.scope.only.processes = {prof::ProcessId(1)};
   analysis.scope.only.processOfThread = {{ThreadId(1), prof::ProcessId(1)}, {ThreadId(2), prof::ProcessId(2)}};
   ASSERT_TRUE(findWithoutDevices(analysis));
-  EXPECT_EQ(analysis.before.longest, "own");
-  EXPECT_EQ(analysis.before.longestNs, 60);
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longest, "own");
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longestNs, 60);
 }
 
 TEST(WithoutDevices, StretchesLieOutsideOfTheWorkOfAllDevices) {
   Analysis analysis =
       hostAndDevices({{"import", 0, 250, true}, {"save", 650, 1000, true}}, {{300, 500}, {200, 400}, {350, 600}});
   ASSERT_TRUE(findWithoutDevices(analysis));
-  EXPECT_EQ(analysis.before.ns, 200);
-  EXPECT_EQ(analysis.before.longest, "import");
-  EXPECT_EQ(analysis.before.longestNs, 200) << "as far as it lies before the work";
-  EXPECT_EQ(analysis.after.ns, 400);
-  EXPECT_EQ(analysis.after.longest, "save");
-  EXPECT_EQ(analysis.after.longestNs, 350);
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.ns, 200);
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longest, "import");
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longestNs, 200) << "as far as it lies before the work";
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().after.ns, 400);
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().after.longest, "save");
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().after.longestNs, 350);
 }
 
 TEST(WithoutDevices, AreEmptyWhereTheWorkFillsTheWindowOrNoneIsThere) {
   for (const std::vector<TimeWindow>& devices : {std::vector<TimeWindow>{{0, 1000}}, std::vector<TimeWindow>{}}) {
     Analysis analysis = hostAndDevices({{"main", 0, 1000}}, devices);
     ASSERT_TRUE(findWithoutDevices(analysis));
-    for (const WithoutDevices* stretch : {&analysis.before, &analysis.after}) {
+    for (const WithoutDevices* stretch :
+         {&analysis.of<StretchesWithoutDevices>().before, &analysis.of<StretchesWithoutDevices>().after}) {
       EXPECT_EQ(stretch->ns, 0);
       EXPECT_EQ(stretch->longest, "");
       EXPECT_EQ(stretch->longestNs, 0);

@@ -10,7 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/work/calls.h"
+#include "analyses/work/copies.h"
+#include "analyses/work/kernels.h"
 #include "lacuna/analyzer/diff.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/operators.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -24,8 +29,8 @@ Analysis runOf(const std::vector<std::int64_t>& lengths, std::int64_t idleNs = 0
   for (const std::int64_t length : lengths) {
     run.steps.all.push_back({.index = run.steps.all.size(), .name = "step", .startNs = at, .endNs = at + length});
     at += length;
-    run.stepLedgers.emplace_back().add(Cause::Compute, length - idleNs);
-    run.stepLedgers.back().add(Cause::HostWork, idleNs);
+    run.ledgers.steps.emplace_back().add(Cause::Compute, length - idleNs);
+    run.ledgers.steps.back().add(Cause::HostWork, idleNs);
   }
   return run;
 }
@@ -52,23 +57,23 @@ TEST(Comparisons, HaveAnOrder) {
   for (const Comparison& row : compareRuns(run, run)) names.push_back(row.what);
   EXPECT_THAT(names, ElementsAre("kernels per step", "synchronisations per step", "copies per step", "memsets per step",
                                  "step time", "idle time per step"));
-  run.memory.present = true;
+  run.of<MemoryTables>().all.present = true;
   EXPECT_EQ(compareRuns(run, run).at(4).what, "peak memory");
   EXPECT_EQ(compareRuns(run, runOf({100})).size(), 6U) << "memory was recorded in one run alone";
 }
 
 TEST(Comparisons, CountsAreOfAStep) {
   Analysis before = runOf({100, 100, 100, 100}), after = before;
-  before.kernels = {kernelOf("a", 0, 6), kernelOf("b", 0, 2)};
-  after.kernels = {kernelOf("a", 0, 10)};
+  before.of<KernelTable>() = {kernelOf("a", 0, 6), kernelOf("b", 0, 2)};
+  after.of<KernelTable>() = {kernelOf("a", 0, 10)};
   CallRow sync, launch;
   sync.activity = Activity::Sync;
   launch.activity = Activity::Launch;
   sync.stepCount = 4;
   launch.stepCount = 400;
-  before.calls = {sync, launch};
-  after.copies.stepCount = 12;
-  before.copies.stepMemsets = 8;
+  before.of<CallTable>() = {sync, launch};
+  after.of<CopyStats>().stepCount = 12;
+  before.of<CopyStats>().stepMemsets = 8;
   const auto rows = compareRuns(before, after);
   const auto values = [&](std::string_view what) {
     const Comparison row = rowOf(rows, what);
@@ -92,8 +97,8 @@ TEST(Comparisons, ACountMayDifferByHalfOrATwoHundredth) {
                           Case{20, 14, false, true}, Case{10'000, 10'050, false, false},
                           Case{10'000, 10'051, true, false}, Case{0, 5, false, false}, Case{0, 6, true, false}}) {
     Analysis before = runOf(std::vector<std::int64_t>(10, 100)), after = before;
-    before.kernels = {kernelOf("a", 0, one.before)};
-    after.kernels = {kernelOf("a", 0, one.after)};
+    before.of<KernelTable>() = {kernelOf("a", 0, one.before)};
+    after.of<KernelTable>() = {kernelOf("a", 0, one.after)};
     const Comparison row = rowOf(compareRuns(before, after), "kernels per step");
     EXPECT_EQ(row.worse(), one.worse) << one.before << " " << one.after;
     EXPECT_EQ(row.better(), one.better) << one.before << " " << one.after;
@@ -105,24 +110,24 @@ TEST(Comparisons, FurtherRunsOfTheBaselineWidenWhatACountMayDifferBy) {
   std::vector<Analysis> noise;
   for (const std::uint64_t count : {24U, 12U}) {
     noise.push_back(runOf({100, 100}));
-    noise.back().kernels = {kernelOf("a", 0, count)};
+    noise.back().of<KernelTable>() = {kernelOf("a", 0, count)};
   }
-  before.kernels = {kernelOf("a", 0, 20)};
+  before.of<KernelTable>() = {kernelOf("a", 0, 20)};
   EXPECT_EQ(rowOf(compareRuns(before, before, noise), "kernels per step").threshold, 4) << "from 10 to 6, either way";
   EXPECT_EQ(rowOf(compareRuns(before, before), "kernels per step").threshold, 0.5);
 }
 
 TEST(Comparisons, MemoryMayDifferByAHundredth) {
   Analysis before = runOf({100}), after = runOf({100});
-  before.memory.present = after.memory.present = true;
-  before.memory.peakBytes = 1'000'000;
-  after.memory.peakBytes = 1'010'000;
+  before.of<MemoryTables>().all.present = after.of<MemoryTables>().all.present = true;
+  before.of<MemoryTables>().all.peakBytes = 1'000'000;
+  after.of<MemoryTables>().all.peakBytes = 1'010'000;
   EXPECT_FALSE(rowOf(compareRuns(before, after), "peak memory").worse());
-  after.memory.peakBytes = 1'010'001;
+  after.of<MemoryTables>().all.peakBytes = 1'010'001;
   EXPECT_TRUE(rowOf(compareRuns(before, after), "peak memory").worse());
   std::vector<Analysis> noise;
   noise.push_back(runOf({100}));
-  noise.back().memory.peakBytes = 1'200'000;
+  noise.back().of<MemoryTables>().all.peakBytes = 1'200'000;
   EXPECT_EQ(rowOf(compareRuns(before, after, noise), "peak memory").threshold, 200'000);
 }
 
@@ -153,8 +158,8 @@ TEST(Comparisons, IdleTimeIsNoSteadierThanItsStep) {
 
 TEST(Comparisons, KernelsAreSortedByTheirDifference) {
   Analysis before = runOf({100, 100}), after = runOf({100, 100, 100, 100});
-  before.kernels = {kernelOf("gone", 60), kernelOf("same", 1'000), kernelOf("slower", 200)};
-  after.kernels = {kernelOf("new", 200), kernelOf("same", 2'000), kernelOf("slower", 800)};
+  before.of<KernelTable>() = {kernelOf("gone", 60), kernelOf("same", 1'000), kernelOf("slower", 200)};
+  after.of<KernelTable>() = {kernelOf("new", 200), kernelOf("same", 2'000), kernelOf("slower", 800)};
   const auto rows = compareKernels(before, after);
   std::vector<std::string> names;
   for (const Comparison& row : rows) names.push_back(row.what);
@@ -174,10 +179,10 @@ TEST(Comparisons, OperatorsCountTheirOwnTimeAndTheirWork) {
   row.stepSelfNs = 100;
   row.stepDeviceNs = 300;
   row.totalNs = 5'000;
-  before.operators = {row};
+  before.of<OperatorTables>().byName = {row};
   row.stepDeviceNs = 500;
   // The same name may stand for two rows, of two shapes.
-  after.operators = {row, row};
+  after.of<OperatorTables>().byName = {row, row};
   const auto rows = compareOperators(before, after);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].what, "operator matmul");

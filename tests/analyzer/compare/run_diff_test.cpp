@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/run_diff.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/diff.h"
 
 namespace lacuna::analyzer {
 namespace {

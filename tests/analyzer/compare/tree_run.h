@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analysis/account.h"
-#include "lacuna/analyzer/run_diff.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/diff.h"
+#include "lacuna/analyzer/store.h"
 
 /// Small runs to be compared, written by hand.
 namespace lacuna::analyzer {

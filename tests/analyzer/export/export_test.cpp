@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/export.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -18,9 +16,9 @@
 #include <vector>
 
 #include "formats/arg_rules.h"
-#include "lacuna/analyzer/args.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/links.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/writer.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"

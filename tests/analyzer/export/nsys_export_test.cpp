@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/store.h"
 #include "support/random_store.h"
 #include "support/temp_file.h"
 

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/store.h"
 #include "support/temp_file.h"
 
 /// Stacks as flame graphs take them, against the ranges that are open in each nanosecond.

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/cells.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
+
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

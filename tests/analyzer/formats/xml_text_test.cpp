@@ -1,10 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/xml_text.h"
-
 #include <gtest/gtest.h>
 
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 #include "support/random_store.h"
 
 namespace lacuna::analyzer {

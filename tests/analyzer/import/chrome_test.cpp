@@ -15,11 +15,9 @@
 #include <tuple>
 
 #include "import/importers.h"
-#include "lacuna/analyzer/args.h"
-#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/memory.h"
-#include "lacuna/analyzer/memory_use.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/timeline.h"
 #include "support/random_store.h"

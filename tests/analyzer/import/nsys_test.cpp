@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "import/nsys/sqlite_file.h"
-#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/store.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"

@@ -9,8 +9,7 @@
 #include <sstream>
 
 #include "formats/proto_wire.h"
-#include "lacuna/analyzer/args.h"
-#include "lacuna/analyzer/export.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/store.h"
 #include "support/proto_message.h"
 #include "support/random_store.h"

@@ -9,8 +9,7 @@
 
 #include "import/snapshot/address_set.h"
 #include "import/snapshot/pickle.h"
-#include "lacuna/analyzer/args.h"
-#include "lacuna/analyzer/memory_use.h"
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/analyzer/store.h"
 #include "support/temp_file.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/source.h"
+#include "lacuna/analyzer/files.h"
 #include "support/temp_dir.h"
 #include "support/temp_file.h"
 

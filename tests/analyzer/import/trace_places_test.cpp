@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {

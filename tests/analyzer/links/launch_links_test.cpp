@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/links.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "links/link_builders.h"
 #include "links/range_launches.h"
 #include "links/recording_spans.h"

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "links/correlation_map.h"
 #include "store/lcn_writer.h"
 #include "support/temp_dir.h"

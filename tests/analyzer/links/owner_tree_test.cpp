@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/links.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/links.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "links/link_builders.h"
 #include "store/lcn_writer.h"
 #include "support/temp_dir.h"

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/merge.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +11,10 @@
 #include <random>
 #include <set>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/writer.h"
 #include "support/temp_file.h"
 
@@ -298,7 +297,7 @@ std::vector<std::string> totalsOf(const std::shared_ptr<const Store>& store) {
   std::vector<std::string> out;
   for (const DeviceAccount& device : analysis->devices) {
     std::uint64_t peak = 0;
-    for (const DeviceMemory& memory : analysis->memoryByDevice)
+    for (const DeviceMemory& memory : analysis->of<MemoryTables>().devices)
       peak += memory.device == device.id ? memory.peakBytes : 0;
     out.push_back(fmt::format("{} of {}, rank {}: {} kernels of {} ns, communication {} ns, busy {} ns, peak {}",
                               device.label, device.osPid, device.rank, device.kernels, device.kernelNs, device.commNs,

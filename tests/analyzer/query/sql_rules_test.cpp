@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "lacuna/analyzer/query.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "store/sqlite_guard.h"
 #include "support/small_files.h"
 

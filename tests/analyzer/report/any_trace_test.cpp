@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"
 #include "support/whole_way.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
 #include "support/synthetic_run.h"
 

@@ -8,11 +8,11 @@
 #include <random>
 #include <string>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/run_diff.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/bounds.h"
 #include "lacuna/prof/writer.h"

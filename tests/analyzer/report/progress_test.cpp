@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "store/watched_store.h"
 #include "support/synthetic_run.h"
 

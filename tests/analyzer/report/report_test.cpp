@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/analyse.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,12 +8,23 @@
 
 #include <sstream>
 
-#include "lacuna/analyzer/cause_colours.h"
+#include "analyses/loader/loader.h"
+#include "analyses/ranks/communication.h"
+#include "analyses/ranks/ranks.h"
+#include "analyses/work/calls.h"
+#include "analyses/work/copies.h"
+#include "analyses/work/efficiency.h"
+#include "analyses/work/kernels.h"
+#include "analyses/work/launches.h"
+#include "analyses/work/sequences.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/diff.h"
-#include "lacuna/analyzer/run_diff.h"
-#include "lacuna/analyzer/store_builder.h"
-#include "lacuna/analyzer/summary.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/operators.h"
+#include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/bounds.h"
 #include "report/json_writer.h"
 #include "rules/words.h"
@@ -43,11 +53,11 @@ TEST(Report, OverviewNamesTheFaultItsFixAndItsGain) {
 
 TEST(Report, AFindingThatWouldGainNothingSaysSo) {
   Analysis analysis = analysed(kSlow);
-  ASSERT_FALSE(analysis.findings.empty());
-  analysis.findings.resize(1);
+  ASSERT_FALSE(analysis.of<Findings>().empty());
+  analysis.of<Findings>().resize(1);
   EXPECT_THAT(renderText(analysis), Not(HasSubstr("none is predicted")));
-  analysis.findings[0].predictedGainNsPerStep = 0;
-  analysis.findings[0].gainHighNsPerStep = 2'000'000;
+  analysis.of<Findings>()[0].predictedGainNsPerStep = 0;
+  analysis.of<Findings>()[0].gainHighNsPerStep = 2'000'000;
   EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}), HasSubstr("gain  none is predicted"));
   EXPECT_THAT(renderText(analysis, {{"findings"}, 120, false}), HasSubstr("2.00 ms a step at most"));
   EXPECT_THAT(renderHtml(analysis), HasSubstr("gain: none is predicted"));
@@ -147,14 +157,14 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> columnsOfTable(const std::string& text
 
 TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
   Analysis analysis = analysed({.leakBytes = 2 << 20});
-  analysis.bands.run.ns[0] = 1'000;
+  analysis.ledgers.bands.run.ns[0] = 1'000;
   RooflineRow row;
   row.name = "matmul";
   row.shapes = "f32[128,64] f32[64,128]";
   row.deviceNs = 1'000'000;
   row.recordingNs = 1'000;
   row.ofRoof = 0.5;
-  analysis.efficiency.rows = {row};
+  analysis.of<EfficiencyStats>().rows = {row};
   for (const int width : {80, 120}) {
     const std::string operators = renderText(analysis, {{"operators"}, width, false});
     const auto [heading, first] = columnsOfTable(operators, "name and shapes");
@@ -166,7 +176,7 @@ TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
     EXPECT_EQ(title, operation) << efficiency;
     EXPECT_THAT(efficiency, HasSubstr("±0.1 %"));
   }
-  analysis.efficiency.rows[0].ofRoof = -1;
+  analysis.of<EfficiencyStats>().rows[0].ofRoof = -1;
   const std::string withoutPeaks = renderText(analysis, {{"efficiency"}, 120, false});
   EXPECT_THAT(withoutPeaks, HasSubstr("what this device could do at most is not known"));
   EXPECT_THAT(withoutPeaks, Not(HasSubstr("of the roof")));
@@ -174,10 +184,10 @@ TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
 
 TEST(Report, OperatorsAreToldApartBesideTheirMemory) {
   Analysis analysis = analysed({.leakBytes = 2 << 20});
-  analysis.bands.run.ns[0] = 1'000;
-  analysis.operatorShapes.clear();
+  analysis.ledgers.bands.run.ns[0] = 1'000;
+  analysis.of<OperatorTables>().byShapes.clear();
   for (const char* name : {"aten::convolution_backward f32[64,128,56,56]", "aten::convolution_overrideable f32[64,3]"})
-    analysis.operatorShapes.emplace_back().name = name;
+    analysis.of<OperatorTables>().byShapes.emplace_back().name = name;
   const std::string narrow = renderText(analysis, {{"operators"}, 100, false});
   EXPECT_THAT(narrow, testing::AllOf(Not(HasSubstr("self mem")), HasSubstr("with --width 115"),
                                      HasSubstr("aten::convolution_backward"), HasSubstr("aten::convolution_over")));
@@ -213,8 +223,8 @@ TEST(Report, LinesOfTablesEndWhereTheirTextDoes) {
   row.name = "matmul";
   row.deviceNs = 1'000;
   row.ofRoof = -1;
-  analysis.efficiency.rows = {row};
-  for (CollectiveRow& collective : analysis.communication.collectives) collective.bytes = 0;
+  analysis.of<EfficiencyStats>().rows = {row};
+  for (CollectiveRow& collective : analysis.of<CommunicationStats>().collectives) collective.bytes = 0;
   for (const std::string section : {"communication", "efficiency"})
     EXPECT_THAT(renderText(analysis, {{section}, 100, false}), Not(HasSubstr(" \n"))) << section;
 }
@@ -239,12 +249,12 @@ TEST(Report, CollectivesAreToldApartInANarrowTerminal) {
   CollectiveRow row;
   row.communicator = "default_pg";
   row.count = 1;
-  row.totalNs = row.bytesNs = analysis.communication.totalNs = 1'000;
+  row.totalNs = row.bytesNs = analysis.of<CommunicationStats>().totalNs = 1'000;
   row.bytes = 4'096;
   for (const char* name :
        {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*)", "ncclDevKernel_Broadcast_RING_LL()"}) {
     row.name = name;
-    analysis.communication.collectives.push_back(row);
+    analysis.of<CommunicationStats>().collectives.push_back(row);
   }
   const std::string narrow = renderText(analysis, {{"communication"}, 80, false});
   EXPECT_THAT(narrow, HasSubstr("default_pg: AllReduce"));
@@ -261,7 +271,7 @@ std::ptrdiff_t endOf(std::string_view line, std::string_view text) {
 
 TEST(Report, MemoryAndDevicesOfSeveralRanksSayWhose) {
   const Analysis several = analysed({.ranks = 2, .leakBytes = 1 << 20});
-  ASSERT_EQ(several.memoryStatsByDevice.size(), 2U);
+  ASSERT_EQ(several.of<MemoryTables>().byDevice.size(), 2U);
   const std::string text = renderText(several, {{"memory"}, 120, false});
   const std::string page = renderHtml(several);
   for (const char* whose : {"peak of cuda:0 of rank 0 ", "peak of cuda:1 of rank 1 "})
@@ -285,8 +295,8 @@ TEST(Report, ALongNameThatManyBlocksShareIsCut) {
   }
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis) << analysis.error().message;
-  ASSERT_EQ(analysis->memory.live.size(), kBlocks);
-  EXPECT_EQ(analysis->memory.live.front().op.size(), prof::kLongestText);
+  ASSERT_EQ(analysis->of<MemoryTables>().all.live.size(), kBlocks);
+  EXPECT_EQ(analysis->of<MemoryTables>().all.live.front().op.size(), prof::kLongestText);
   const std::string json = renderJson(*analysis);
   EXPECT_LT(json.size(), 3'000'000U);
   EXPECT_THAT(json, HasSubstr("\"op\": \"" + std::string(999, 'x') + "…\""));
@@ -301,14 +311,14 @@ TEST(Report, OfManyDevicesThoseWithTheHighestPeaksAreShown) {
   }
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis) << analysis.error().message;
-  ASSERT_EQ(analysis->memoryByDevice.size(), kDevices);
-  ASSERT_EQ(analysis->memoryStatsByDevice.size(), kMostMemories);
+  ASSERT_EQ(analysis->of<MemoryTables>().devices.size(), kDevices);
+  ASSERT_EQ(analysis->of<MemoryTables>().byDevice.size(), kMostMemories);
   for (std::size_t i = 0; i < kDevices; ++i) {
     const std::size_t before = i < kMostMemories ? kDevices - kMostMemories : 0;
     const std::size_t at = i < kMostMemories ? i : i - kMostMemories;
-    EXPECT_EQ(analysis->memoryByDevice[i].device.value, before + at + 1);
+    EXPECT_EQ(analysis->of<MemoryTables>().devices[i].device.value, before + at + 1);
     if (i < kMostMemories) {
-      EXPECT_EQ(analysis->memoryStatsByDevice[i].peakBytes, analysis->memoryByDevice[i].peakBytes);
+      EXPECT_EQ(analysis->of<MemoryTables>().byDevice[i].peakBytes, analysis->of<MemoryTables>().devices[i].peakBytes);
     }
   }
   for (const std::string& page : {renderText(*analysis, {{"memory"}, 120, false}), renderHtml(*analysis)})
@@ -326,9 +336,9 @@ TEST(Report, OfManyDevicesThoseWithTheHighestPeaksAreShown) {
 
 TEST(Report, RowsWithABandKeepTheirColumnsInANarrowTerminal) {
   Analysis analysis = analysed(kSlow);
-  analysis.bands.run.add(Cause::LoaderWait, 1'000'000);
-  for (Ledger& step : analysis.bands.steps) step.add(Cause::LoaderWait, 100'000);
-  for (KernelRow& row : analysis.kernels) row.recordingNs = row.totalNs / 20;
+  analysis.ledgers.bands.run.add(Cause::LoaderWait, 1'000'000);
+  for (Ledger& step : analysis.ledgers.bands.steps) step.add(Cause::LoaderWait, 100'000);
+  for (KernelRow& row : analysis.of<KernelTable>()) row.recordingNs = row.totalNs / 20;
   for (const int width : {60, 66, 80}) {
     const std::string text = renderText(analysis, {{"ledger", "steps", "kernels"}, width, false});
     EXPECT_THAT(text, testing::ContainsRegex("of the run +steady steps\n")) << width;
@@ -346,13 +356,13 @@ TEST(Report, RowsWithABandKeepTheirColumnsInANarrowTerminal) {
 
 TEST(Report, CollectivesAndRanksStandInColumnsWhateverRecordingCost) {
   Analysis analysis = analysed({.ranks = 2, .collectiveNs = 500'000});
-  ASSERT_EQ(analysis.ranks.rows.size(), 2U);
-  for (CollectiveRow& row : analysis.communication.collectives) {
+  ASSERT_EQ(analysis.of<RankStats>().rows.size(), 2U);
+  for (CollectiveRow& row : analysis.of<CommunicationStats>().collectives) {
     row.totalNs = 30'000'000;
     row.exposedNs = 12'340'000;
     row.recordingNs = 1'500'000;
   }
-  RankRow& late = analysis.ranks.rows[1];
+  RankRow& late = analysis.of<RankStats>().rows[1];
   late.heldUpNs = 21'430'000;
   late.heldUpRecordingNs = 2'143'000;
   for (const int width : {60, 80, 120}) {
@@ -438,21 +448,21 @@ TEST(Report, WorkersThatNobodyCountedAreUnknown) {
 TEST(Report, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
   const auto said = [](std::int64_t unknownNs) {
     Analysis analysis = analysed({});
-    analysis.findings.clear();
-    analysis.ledger.ns[static_cast<std::size_t>(Cause::Unknown)] += unknownNs;
+    analysis.of<Findings>().clear();
+    analysis.ledgers.run.ns[static_cast<std::size_t>(Cause::Unknown)] += unknownNs;
     return analysis;
   };
   const Analysis sure = said(0);
   EXPECT_THAT(verdict(sure), HasSubstr("No fault found."));
   EXPECT_THAT(renderText(sure, {{"findings"}, 100, false}), HasSubstr(" none: nothing stands out"));
   EXPECT_THAT(renderHtml(sure), HasSubstr("<p>None: nothing stands out.</p>"));
-  const Analysis unsure = said(sure.ledger.totalNs() / 9);
+  const Analysis unsure = said(sure.ledgers.run.totalNs() / 9);
   EXPECT_THAT(verdict(unsure),
               HasSubstr("No fault is named, but 10.0 % of the time outside the steps has no cause in the trace."));
   EXPECT_THAT(verdict(unsure), HasSubstr("unknown 10.0 % outside the steps"));
   Analysis inSteps = unsure;
-  inSteps.stepLedgers.front().ns[static_cast<std::size_t>(Cause::Unknown)] =
-      inSteps.ledger.ns[static_cast<std::size_t>(Cause::Unknown)];
+  inSteps.ledgers.steps.front().ns[static_cast<std::size_t>(Cause::Unknown)] =
+      inSteps.ledgers.run.ns[static_cast<std::size_t>(Cause::Unknown)];
   EXPECT_THAT(verdict(inSteps), HasSubstr("No fault is named, but 10.0 % of the time has no cause in the trace."));
   EXPECT_THAT(renderText(unsure, {{"findings"}, 100, false}),
               HasSubstr(" none is named, but 10.0 % of the time outside the steps has no cause in the"));
@@ -517,7 +527,7 @@ Analysis withUnknownTime(bool counted, bool sampled = false) {
 
 TEST(Report, NamesTheLibrariesInWhichAProgramSetsItselfUp) {
   const Analysis analysis = withUnknownTime(false, true);
-  ASSERT_EQ(analysis.unknown.libraries.size(), 2U);
+  ASSERT_EQ(analysis.of<UnknownPlaces>().libraries.size(), 2U);
   EXPECT_THAT(
       withoutBreaks(renderText(analysis, {{"ledger"}, 100, false})),
       HasSubstr("before the first step (of its CPU samples 70 % in libpython3.11.so.1.0, 20 % in libc.so.6), 40"));
@@ -526,12 +536,13 @@ TEST(Report, NamesTheLibrariesInWhichAProgramSetsItselfUp) {
 
 TEST(Report, SaysWhereTimeWithoutACauseLies) {
   const Analysis analysis = withUnknownTime(true);
-  EXPECT_EQ(analysis.unknown.beforeNs, 400'000'000);
-  EXPECT_EQ(analysis.unknown.inStepsNs, 40'000'000);
-  EXPECT_EQ(analysis.unknown.betweenNs, 30'000'000);
-  EXPECT_EQ(analysis.unknown.behindNs, 50'000'000);
-  const UnknownPlaces& places = analysis.unknown;
-  EXPECT_EQ(places.beforeNs + places.inStepsNs + places.betweenNs + places.behindNs, analysis.ledger[Cause::Unknown]);
+  EXPECT_EQ(analysis.of<UnknownPlaces>().beforeNs, 400'000'000);
+  EXPECT_EQ(analysis.of<UnknownPlaces>().inStepsNs, 40'000'000);
+  EXPECT_EQ(analysis.of<UnknownPlaces>().betweenNs, 30'000'000);
+  EXPECT_EQ(analysis.of<UnknownPlaces>().behindNs, 50'000'000);
+  const UnknownPlaces& places = analysis.of<UnknownPlaces>();
+  EXPECT_EQ(places.beforeNs + places.inStepsNs + places.betweenNs + places.behindNs,
+            analysis.ledgers.run[Cause::Unknown]);
   const std::string said =
       "unknown: 400 ms before the first step (the host's thread ran 60 % of that time and waited for a core 30 %; "
       "imports and set-up tell of nothing), 40.0 ms in steps, 30.0 ms between steps, 50.0 ms behind the last step";
@@ -547,10 +558,10 @@ TEST(Report, SaysWhereTimeWithoutACauseLies) {
 std::string saidOfRecording(std::int64_t coresNs, std::int64_t eventsNs) {
   Analysis analysis = analysed({});
   const std::int64_t stepNs = analysis.meanStepNs();
-  analysis.overhead = {.known = true, .parts = {}, .nsPerStep = 0};
+  analysis.of<SelfOverhead>() = {.known = true, .parts = {}, .nsPerStep = 0};
   for (const auto& [kind, share] : {std::pair(kUseOfCores, coresNs), std::pair(std::string_view("range"), eventsNs)}) {
-    analysis.overhead.parts.push_back({std::string(kind), 0, 0, stepNs * share / 100});
-    analysis.overhead.nsPerStep += stepNs * share / 100;
+    analysis.of<SelfOverhead>().parts.push_back({std::string(kind), 0, 0, stepNs * share / 100});
+    analysis.of<SelfOverhead>().nsPerStep += stepNs * share / 100;
   }
   const std::string text = withoutBreaks(renderText(analysis, {{}, 60, false}));
   const std::size_t at = text.find("Recording added about");
@@ -627,10 +638,10 @@ TEST(Report, KernelsAreCalledByTheirPlainNames) {
 
 TEST(Report, RepeatedSequencesAreInEveryForm) {
   const Analysis analysis = analysed({.tinyRepeats = 40});
-  ASSERT_FALSE(analysis.sequences.repeated.empty());
-  const auto tiny =
-      std::ranges::find(analysis.sequences.repeated, 2u, [](const SequenceRow& row) { return row.kernels.size(); });
-  ASSERT_NE(tiny, analysis.sequences.repeated.end());
+  ASSERT_FALSE(analysis.of<SequenceStats>().repeated.empty());
+  const auto tiny = std::ranges::find(analysis.of<SequenceStats>().repeated, 2u,
+                                      [](const SequenceRow& row) { return row.kernels.size(); });
+  ASSERT_NE(tiny, analysis.of<SequenceStats>().repeated.end());
   EXPECT_EQ(tiny->count, 40 * analysis.steps.all.size());
   EXPECT_EQ(tiny->runs, analysis.steps.all.size());
   const std::string text = renderText(analysis, {{"sequences"}, 120, false});
@@ -667,7 +678,7 @@ TEST(Report, WhatLowersThePeakIsToldOfEachDevice) {
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
   std::string edits;
-  for (const PeakEdit& edit : analysis->peakEdits)
+  for (const PeakEdit& edit : analysis->of<PeakEdits>())
     edits += fmt::format("{} of {} leaves {}; ", edit.origin, edit.device.value, edit.peakAfterBytes);
   EXPECT_EQ(edits, "conv of 1 leaves 0; gelu of 2 leaves 0; ");
   const std::string text = renderText(*analysis, {{"memory"}, 100, false});
@@ -724,7 +735,7 @@ TEST(Text, TheHeadOfATextHasNoHalfCharacters) {
 TEST(Report, StepsOfTheLedgerSumToTheStep) {
   const Analysis analysis = analysed({.ranks = 2, .collectiveNs = 500'000});
   for (std::size_t i = 0; i < analysis.steps.all.size(); ++i)
-    EXPECT_EQ(analysis.stepLedgers[i].totalNs(), 2 * analysis.steps.all[i].durNs());
+    EXPECT_EQ(analysis.ledgers.steps[i].totalNs(), 2 * analysis.steps.all[i].durNs());
   for (const DeviceAccount& device : analysis.devices)
     EXPECT_EQ(device.ledger.totalNs(), device.window.endNs - device.window.startNs);
 }
@@ -790,11 +801,11 @@ Analysis analysedLate(std::int64_t callNs) {
 
 TEST(Report, TheLedgerSaysOfWhichTimeItIsAndWhatLiesOutside) {
   const Analysis analysis = analysedLate(30'000'000'000);
-  EXPECT_EQ(analysis.ledger.totalNs(), 20'000'000'000);
-  EXPECT_EQ(analysis.before.ns, 40'000'000'000);
-  EXPECT_EQ(analysis.before.longest, "cudaDeviceGetStreamPriority");
-  EXPECT_EQ(analysis.before.longestNs, 30'000'000'000);
-  EXPECT_EQ(analysis.after.ns, 1'000'000'000);
+  EXPECT_EQ(analysis.ledgers.run.totalNs(), 20'000'000'000);
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.ns, 40'000'000'000);
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longest, "cudaDeviceGetStreamPriority");
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().before.longestNs, 30'000'000'000);
+  EXPECT_EQ(analysis.of<StretchesWithoutDevices>().after.ns, 1'000'000'000);
   const char* line =
       "of 20.0 s between the first and the last device work; 40.0 s before it, mostly cudaDeviceGetStreamPriority on "
       "the host; 1.00 s after it, mostly main on the host";
@@ -803,7 +814,7 @@ TEST(Report, TheLedgerSaysOfWhichTimeItIsAndWhatLiesOutside) {
   EXPECT_THAT(renderJson(analysis), testing::ContainsRegex("\"before_ns\": 40000000000,[^}]*\"before_longest\": "
                                                            "\"cudaDeviceGetStreamPriority\",[^}]*30000000000"));
   // A call of 10 s is not most of it: the range around it is.
-  EXPECT_EQ(analysedLate(10'000'000'000).before.longest, "prepare");
+  EXPECT_EQ(analysedLate(10'000'000'000).of<StretchesWithoutDevices>().before.longest, "prepare");
 }
 
 TEST(Report, WhatLiesOutsideOfTheLedgerIsOnlyToldWhereItMatters) {
@@ -814,7 +825,7 @@ TEST(Report, WhatLiesOutsideOfTheLedgerIsOnlyToldWhereItMatters) {
   builder.append(prof::Range{.startNs = 1, .durNs = 10, .thread = prof::ThreadId(1)});
   const auto host = analyse(builder.build());
   ASSERT_TRUE(host);
-  EXPECT_EQ(host->before.ns + host->after.ns, 0);
+  EXPECT_EQ(host->of<StretchesWithoutDevices>().before.ns + host->of<StretchesWithoutDevices>().after.ns, 0);
 }
 
 TEST(Report, OnlyTheChosenStepsAreCountedAndListed) {
@@ -860,7 +871,7 @@ TEST(Report, UnknownDeviceOrRankNamesThoseThere) {
 
 std::uint64_t kernelCount(const Analysis& analysis) {
   std::uint64_t count = 0;
-  for (const KernelRow& row : analysis.kernels) count += row.count;
+  for (const KernelRow& row : analysis.of<KernelTable>()) count += row.count;
   return count;
 }
 
@@ -873,14 +884,17 @@ TEST(Report, ARankAloneIsAllThatEveryTableIsAbout) {
   ASSERT_EQ(one.devices.size(), 1U);
   EXPECT_EQ(kernelCount(one), one.devices[0].kernels);
   EXPECT_EQ(2 * kernelCount(one), kernelCount(both));
-  EXPECT_EQ(2 * one.copies.pageableCount, both.copies.pageableCount);
-  EXPECT_EQ(2 * one.launches.launches, both.launches.launches);
-  EXPECT_EQ(2 * one.loader.batches, both.loader.batches);
-  EXPECT_EQ(2 * one.memory.allocations, both.memory.allocations);
-  EXPECT_EQ(one.memoryByDevice.size(), 1U);
-  EXPECT_EQ(2 * one.communication.collectives.at(0).count, both.communication.collectives.at(0).count);
-  for (std::size_t i = 0; i < one.operators.size(); ++i) EXPECT_EQ(2 * one.operators[i].count, both.operators[i].count);
-  for (std::size_t i = 0; i < one.calls.size(); ++i) EXPECT_EQ(2 * one.calls[i].count, both.calls[i].count);
+  EXPECT_EQ(2 * one.of<CopyStats>().pageableCount, both.of<CopyStats>().pageableCount);
+  EXPECT_EQ(2 * one.of<LaunchStats>().launches, both.of<LaunchStats>().launches);
+  EXPECT_EQ(2 * one.of<LoaderStats>().batches, both.of<LoaderStats>().batches);
+  EXPECT_EQ(2 * one.of<MemoryTables>().all.allocations, both.of<MemoryTables>().all.allocations);
+  EXPECT_EQ(one.of<MemoryTables>().devices.size(), 1U);
+  EXPECT_EQ(2 * one.of<CommunicationStats>().collectives.at(0).count,
+            both.of<CommunicationStats>().collectives.at(0).count);
+  for (std::size_t i = 0; i < one.of<OperatorTables>().byName.size(); ++i)
+    EXPECT_EQ(2 * one.of<OperatorTables>().byName[i].count, both.of<OperatorTables>().byName[i].count);
+  for (std::size_t i = 0; i < one.of<CallTable>().size(); ++i)
+    EXPECT_EQ(2 * one.of<CallTable>()[i].count, both.of<CallTable>()[i].count);
   EXPECT_EQ(one.processCount(), 1);
   EXPECT_EQ(both.processCount(), 2);
 }
@@ -891,7 +905,7 @@ TEST(Report, ADeviceAloneIsAllThatEveryTableIsAbout) {
   const Analysis one = analysed({.ranks = 2, .zeroGradNs = 500'000}, options);
   ASSERT_EQ(one.devices.size(), 1U);
   EXPECT_EQ(kernelCount(one), one.devices[0].kernels);
-  EXPECT_EQ(one.copies.memsetCount, 12U * 10);
+  EXPECT_EQ(one.of<CopyStats>().memsetCount, 12U * 10);
 }
 
 TEST(Report, ADeviceOfAnotherRankIsToldFromOneThatDidNoWork) {
@@ -959,7 +973,7 @@ TEST(Compare, WorkOfAStepCountsWhereverTheDeviceDoesIt) {
   AnalysisOptions options;
   options.steps = {4, 8};
   const Analysis analysis = analysed({}, options);
-  EXPECT_EQ(analysis.launches.stepLaunches, 4U * 41);
+  EXPECT_EQ(analysis.of<LaunchStats>().stepLaunches, 4U * 41);
 }
 
 TEST(Compare, CountsMayDifferAsFarAsThoseOfTheBaselinesRunsDo) {

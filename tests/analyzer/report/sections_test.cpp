@@ -9,7 +9,8 @@
 #include <sstream>
 #include <string>
 
-#include "lacuna/analyzer/analyse.h"
+#include "analyses/work/kernels.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/table.h"
 #include "report/section.h"
@@ -82,7 +83,7 @@ TEST(Sections, ATableIsTheSameInJsonAndCsv) {
     const std::string csv = tableCsv(table);
     EXPECT_TRUE(csv.starts_with("name,count,total_ns,recording_ns,share,mean_ns,min_ns,max_ns\n")) << csv;
     EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(csv, '\n')), table.rows.size() + 1);
-    const KernelRow& first = analysis.kernels.front();
+    const KernelRow& first = analysis.of<KernelTable>().front();
     EXPECT_THAT(csv,
                 HasSubstr("\n" + first.name + "," + std::to_string(first.count) + "," + std::to_string(first.totalNs)));
     EXPECT_THAT(renderJson(analysis), HasSubstr("\"total_ns\": " + std::to_string(first.totalNs)));

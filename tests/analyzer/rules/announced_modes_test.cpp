@@ -5,8 +5,9 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/store.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {
@@ -16,8 +17,8 @@ namespace {
 std::string titleOf(FindingId id, const test::RunPlan& plan) {
   const auto analysis = analyse(test::makeRun(plan));
   EXPECT_TRUE(analysis);
-  const auto found = std::ranges::find(analysis->findings, id, &Finding::id);
-  return found == analysis->findings.end() ? "none" : found->title;
+  const auto found = std::ranges::find(analysis->of<Findings>(), id, &Finding::id);
+  return found == analysis->of<Findings>().end() ? "none" : found->title;
 }
 
 TEST(AnnouncedModes, AModeThatIsNamedIsTheFinding) {
@@ -49,7 +50,7 @@ TEST(AnnouncedModes, WhatIsToldLastCounts) {
   }
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
-  EXPECT_THAT(analysis->knobs, testing::ElementsAre(testing::Pair("debug", "anomaly detection")));
+  EXPECT_THAT(analysis->of<ProgramFacts>().knobs, testing::ElementsAre(testing::Pair("debug", "anomaly detection")));
 }
 
 }  // namespace

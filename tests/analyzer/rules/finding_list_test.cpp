@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/finding_list.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "lacuna/analyzer/findings.h"
 #include "rules/registry.h"
 
 namespace lacuna::analyzer {

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 
+#include "analyses/loader/loader.h"
 #include "lacuna/analyzer/analysis.h"
-#include "lacuna/analyzer/loader.h"
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/store_builder.h"
-#include "lacuna/analyzer/summary.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/amounts.h"
 #include "support/planted_runs.h"
@@ -74,7 +74,7 @@ TEST(Findings, WhatCostsAndGainsNextToNothingIsNone) {
   for (const RunPlan& plan : {RunPlan{.biasGradientNs = 10'000}, RunPlan{.syncEachStep = true, .optimizerKernels = 12},
                               RunPlan{.operators = 400, .zeroGradNs = 100}, longSteps}) {
     const Analysis analysis = analysed(plan);
-    for (const Finding& finding : analysis.findings) {
+    for (const Finding& finding : analysis.of<Findings>()) {
       const std::int64_t weight = std::max(finding.costNsPerStep, finding.predictedGainNsPerStep);
       const int oneIn = finding.kind == FindingKind::Fault ? 1000 : 200;
       EXPECT_TRUE(weight * oneIn >= analysis.meanStepNs() || finding.gainBasis == GainBasis::None ||
@@ -102,9 +102,9 @@ TEST(Findings, CleanRunsHaveNoFault) {
 TEST(Findings, SettingUpMakesNoWorkerIdle) {
   const Analysis quick = analysed({.batchNs = 30'000'000, .workers = 1});
   const Analysis late = analysed({.batchNs = 30'000'000, .workers = 1, .setupCopyNs = 5'000'000'000});
-  EXPECT_EQ(quick.loaderVerdict.bound, LoaderBound::Computing);
-  EXPECT_EQ(late.loaderVerdict.bound, quick.loaderVerdict.bound);
-  EXPECT_DOUBLE_EQ(late.loader.utilisation(), quick.loader.utilisation());
+  EXPECT_EQ(quick.of<LoaderVerdict>().bound, LoaderBound::Computing);
+  EXPECT_EQ(late.of<LoaderVerdict>().bound, quick.of<LoaderVerdict>().bound);
+  EXPECT_DOUBLE_EQ(late.of<LoaderStats>().utilisation(), quick.of<LoaderStats>().utilisation());
 }
 
 TEST(Findings, SeveralDevicesAreNoReasonForOthers) {
@@ -179,7 +179,7 @@ TEST(Findings, EvidenceSaysWhoseItIs) {
   ASSERT_NE(device, ranks.devices.end());
   EXPECT_TRUE(std::ranges::count(device->queues, late.queue, &QueueAccount::id));
   const Analysis leak = analysed({.steps = 40, .leakBytes = 16 << 20, .givesAllBack = true});
-  EXPECT_EQ(first(leak, FindingId::MemoryLeak).device, leak.memoryByDevice.at(0).device);
+  EXPECT_EQ(first(leak, FindingId::MemoryLeak).device, leak.of<MemoryTables>().devices.at(0).device);
   EXPECT_NE(first(leak, FindingId::MemoryLeak).device, prof::DeviceId());
 }
 
@@ -229,7 +229,7 @@ TEST(Findings, AQueueWaitsForAnotherAsLongAsWasPlanted) {
 TEST(Findings, UnknownStaysSmall) {
   for (const RunPlan& plan :
        {RunPlan{}, RunPlan{.batchNs = 20'000'000, .workers = 0}, RunPlan{.operators = 200, .kernelNs = 3'000}}) {
-    const Ledger ledger = analysed(plan).ledger;
+    const Ledger ledger = analysed(plan).ledgers.run;
     EXPECT_LE(ledger[Cause::Unknown] * 50, ledger.totalNs());
   }
 }
@@ -248,7 +248,7 @@ TEST(Findings, TheFirstIsTheCostliestAndNoneGainsMoreThanItCosts) {
         RunPlan{.hostPauseNs = 3'000'000, .biasBeforeNorm = true, .biasGradientNs = 900'000},
         RunPlan{.ranks = 2, .collectiveNs = 3'000'000}}) {
     std::int64_t most = INT64_MAX;
-    for (const Finding& finding : analysed(plan).findings) {
+    for (const Finding& finding : analysed(plan).of<Findings>()) {
       const bool isFault = finding.kind == FindingKind::Fault;
       if (isFault || finding.costNsPerStep > 0) {
         EXPECT_LE(finding.predictedGainNsPerStep, finding.costNsPerStep) << finding.id;
@@ -278,7 +278,7 @@ class AnyFindings : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(AnyFindings, CostWhatTheyGainOrMoreAsSharesOfOneStep) {
   const Analysis analysis = analysed(anyPlan(GetParam()));
-  for (const Finding& finding : analysis.findings) {
+  for (const Finding& finding : analysis.of<Findings>()) {
     SCOPED_TRACE(finding.id);
     EXPECT_LE(finding.accountedNsPerStep, finding.costNsPerStep);
     EXPECT_LE(finding.gainLowNsPerStep, finding.predictedGainNsPerStep);
@@ -415,7 +415,7 @@ TEST(Findings, EveryFindingHasAGainOrSaysWhyNot) {
         RunPlan{.leakBytes = 2 << 20, .memorySpike = true, .allocationChurn = true},
         RunPlan{.ranks = 2, .collectiveNs = 3'000'000, .lateNs = 2'000'000}, RunPlan{.profilerNs = 20'000'000},
         RunPlan{.cpuDevice = true}, RunPlan{.deviceBytes = 125u << 20}, kDisplaced}) {
-    for (const Finding& finding : analysed(plan).findings) {
+    for (const Finding& finding : analysed(plan).of<Findings>()) {
       EXPECT_EQ(finding.gainBasis == GainBasis::None, !finding.notPredicted.empty()) << finding.id;
       EXPECT_EQ(finding.gainBasis == GainBasis::Bytes, finding.predictedGainBytes > 0) << finding.id;
       EXPECT_GT(finding.confidence, 0) << finding.id;
@@ -446,7 +446,7 @@ TEST(Findings, NoneCostsMoreThanAStepTakes) {
        {RunPlan{.tinyRepeats = 300}, RunPlan{.steps = 60, .stepsPerEpoch = 20, .restartNs = 80'000'000},
         RunPlan{.operators = 200, .kernelNs = 3'000, .tinyRepeats = 300}}) {
     const Analysis analysis = analysed(plan);
-    for (const Finding& finding : analysis.findings) {
+    for (const Finding& finding : analysis.of<Findings>()) {
       EXPECT_LE(finding.costNsPerStep, std::max(analysis.meanStepNs(), finding.baseNsPerStep)) << finding.id;
       EXPECT_LE(finding.gainShare(), 1) << finding.id;
     }
@@ -464,7 +464,8 @@ TEST(Findings, ATitleTellsTheCostOfItsFinding) {
 
 TEST(Findings, EveryFaultHasAdviceAndConfidence) {
   for (const Finding& finding :
-       analysed({.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000, .leakBytes = 2 << 20}).findings) {
+       analysed({.batchNs = 20'000'000, .workers = 0, .pageableCopyNs = 2'000'000, .leakBytes = 2 << 20})
+           .of<Findings>()) {
     EXPECT_FALSE(finding.advice.empty()) << finding.id;
     EXPECT_GT(finding.confidence, 0) << finding.id;
     EXPECT_LE(finding.confidence, 1) << finding.id;

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/gain_chain.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
 #include "analyzer/rules/rule_runs.h"
+#include "lacuna/analyzer/findings.h"
 #include "support/planted_runs.h"
 
 namespace lacuna::analyzer {
@@ -87,7 +86,7 @@ TEST(GainSum, StopsWhereNumbersEnd) {
 TEST(GainChain, PlantedRunsAddUpToTheirGains) {
   std::set<GainBasis> seen;
   for (const test::PlantedRun& run : test::plantedRuns()) {
-    for (const Finding& finding : analysed(run.plan).findings) {
+    for (const Finding& finding : analysed(run.plan).of<Findings>()) {
       SCOPED_TRACE(finding.title);
       seen.insert(finding.gainBasis);
       expectExplained(finding);
@@ -100,7 +99,7 @@ TEST(GainChain, PlantedRunsAddUpToTheirGains) {
 TEST(GainChain, RunsByChanceAddUpToTheirGains) {
   std::size_t findings = 0;
   for (std::uint32_t seed = 0; seed < 24; ++seed) {
-    for (const Finding& finding : analysed(test::anyPlan(seed)).findings) {
+    for (const Finding& finding : analysed(test::anyPlan(seed)).of<Findings>()) {
       SCOPED_TRACE(finding.title);
       ++findings;
       expectExplained(finding);

@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "rules/engine.h"
 #include "rules/places.h"
 #include "rules/title.h"
@@ -129,11 +129,11 @@ TEST(RunOrder, WhatIsFoundDoesNotDependOnTheOrderInWhichRulesAreGiven) {
     const auto simulator = Simulator::create(*analysis);
     std::ranges::shuffle(given, random);
     const auto found = findFindings(*analysis, simulator ? &*simulator : nullptr, given);
-    ASSERT_EQ(found.size(), analysis->findings.size());
+    ASSERT_EQ(found.size(), analysis->of<Findings>().size());
     for (std::size_t i = 0; i < found.size(); ++i) {
-      EXPECT_EQ(found[i].id, analysis->findings[i].id);
-      EXPECT_EQ(found[i].title, analysis->findings[i].title);
-      EXPECT_EQ(found[i].predictedGainNsPerStep, analysis->findings[i].predictedGainNsPerStep);
+      EXPECT_EQ(found[i].id, analysis->of<Findings>()[i].id);
+      EXPECT_EQ(found[i].title, analysis->of<Findings>()[i].title);
+      EXPECT_EQ(found[i].predictedGainNsPerStep, analysis->of<Findings>()[i].predictedGainNsPerStep);
     }
   }
 }
@@ -144,8 +144,8 @@ TEST(Engine, AFindingThatIsInTheReportKeepsThoseOutThatItExplains) {
   const auto has = [](const std::vector<Finding>& findings, FindingId id) {
     return std::ranges::find(findings, id, &Finding::id) != findings.end();
   };
-  EXPECT_TRUE(has(analysis->findings, FindingId::DebugMode));
-  EXPECT_FALSE(has(analysis->findings, FindingId::SyncInStep));
+  EXPECT_TRUE(has(analysis->of<Findings>(), FindingId::DebugMode));
+  EXPECT_FALSE(has(analysis->of<Findings>(), FindingId::SyncInStep));
   // Without the rule that explains them they are findings of their own.
   std::vector<const FindingRule*> without;
   std::ranges::copy_if(allRules(), std::back_inserter(without),

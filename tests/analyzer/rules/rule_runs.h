@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/findings.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "rules/registry.h"
 #include "support/analysed_run.h"
 #include "support/finding_text.h"
@@ -25,14 +25,14 @@ namespace lacuna::analyzer {
 inline std::vector<FindingId> faults(const RunPlan& plan, const AnalysisOptions& options = {}) {
   std::vector<FindingId> ids;
   const Analysis analysis = analysed(plan, options);
-  for (const Finding& finding : analysis.findings) {
+  for (const Finding& finding : analysis.of<Findings>()) {
     if (finding.kind == FindingKind::Fault) ids.push_back(finding.id);
   }
   return ids;
 }
 
 inline const Finding* find(const Analysis& analysis, FindingId id) {
-  for (const Finding& finding : analysis.findings) {
+  for (const Finding& finding : analysis.of<Findings>()) {
     if (finding.id == id) return &finding;
   }
   return nullptr;
@@ -40,7 +40,7 @@ inline const Finding* find(const Analysis& analysis, FindingId id) {
 
 inline std::vector<FindingId> opportunities(const RunPlan& plan) {
   std::vector<FindingId> ids;
-  for (const Finding& finding : analysed(plan).findings) {
+  for (const Finding& finding : analysed(plan).of<Findings>()) {
     if (finding.kind == FindingKind::Opportunity) ids.push_back(finding.id);
   }
   return ids;

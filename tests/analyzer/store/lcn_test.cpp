@@ -8,12 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/args.h"
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/merge.h"
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/store.h"
-#include "lacuna/analyzer/store_builder.h"
 #include "lacuna/prof/bounds.h"
 #include "lacuna/prof/writer.h"
 #include "store/lcn_backend.h"

@@ -13,8 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/args.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "store/backend.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"

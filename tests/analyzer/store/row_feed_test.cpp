@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "store/each_row.h"
 #include "store/lcn_writer.h"
 #include "store/watched_store.h"

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/store_builder.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/store_follower.h"
-
 #include <gtest/gtest.h>
 
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
 

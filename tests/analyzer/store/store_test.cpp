@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "lacuna/analyzer/store_builder.h"
-
 namespace lacuna::analyzer {
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

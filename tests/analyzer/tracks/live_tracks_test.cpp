@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/live_tracks.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "lacuna/analyzer/store_follower.h"
+#include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
 

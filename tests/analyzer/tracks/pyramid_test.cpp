@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "lacuna/analyzer/counter_lane.h"
+#include "lacuna/analyzer/lanes.h"
 #include "support/sanitizer.h"
 #include "tracks/byte_stream.h"
 

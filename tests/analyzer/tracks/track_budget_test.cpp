@@ -6,8 +6,7 @@
 
 #include <cstring>
 
-#include "lacuna/analyzer/live_tracks.h"
-#include "lacuna/analyzer/track_file.h"
+#include "lacuna/analyzer/lanes.h"
 #include "lacuna/prof/writer.h"
 #include "support/sanitizer.h"
 #include "support/temp_dir.h"

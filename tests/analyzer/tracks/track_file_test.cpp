@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/track_file.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <random>
 
+#include "lacuna/analyzer/lanes.h"
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
 

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/track_queries.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

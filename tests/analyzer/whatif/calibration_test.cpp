@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/calibration.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/whatif.h"
 #include "support/synthetic_run.h"
@@ -129,7 +128,7 @@ TEST(Calibration, FindingsGainByItAndSayWhere) {
   AnalysisOptions options;
   const auto gainOf = [&] {
     const auto analysis = analyse(test::makeRun(plan), options);
-    for (const Finding& finding : analysis->findings) {
+    for (const Finding& finding : analysis->of<Findings>()) {
       if (finding.knob != "amp=on") continue;
       const std::string from = options.calibration ? "measured on NVIDIA A100 in node7" : "built in: measured";
       EXPECT_THAT(renderText(*analysis, {{"findings"}, 200, false}), HasSubstr(from));

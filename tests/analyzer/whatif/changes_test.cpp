@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/changes.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include <sstream>
 
 #include "analyzer/whatif/play.h"
+#include "lacuna/analyzer/whatif.h"
 
 namespace lacuna::analyzer {
 namespace {

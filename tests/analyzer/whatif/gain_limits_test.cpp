@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/gain_limits.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "analyzer/whatif/play.h"
+#include "lacuna/analyzer/findings.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/store.h"
 #include "whatif/replay.h"
 
 namespace lacuna::analyzer {

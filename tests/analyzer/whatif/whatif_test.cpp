@@ -105,15 +105,15 @@ TEST(WhatIf, SaysWhenNothingRecordedWouldChange) {
 
 StepPath pathOf(const RunPlan& plan) {
   const Analysis analysis = analysed(plan);
-  EXPECT_NEAR(static_cast<double>(analysis.criticalPath.totalNs()), static_cast<double>(analysis.meanStepNs()),
-              0.1 * static_cast<double>(analysis.meanStepNs()));
-  return analysis.criticalPath;
+  EXPECT_NEAR(static_cast<double>(analysis.of<CriticalPaths>().mean.totalNs()),
+              static_cast<double>(analysis.meanStepNs()), 0.1 * static_cast<double>(analysis.meanStepNs()));
+  return analysis.of<CriticalPaths>().mean;
 }
 
 TEST(CriticalPath, OfACpuWhoseCallersWorkIsThatWork) {
   const RunPlan plan{
       .steps = 20, .operators = 20, .operatorNs = 10'000, .kernelNs = 100'000, .cpuDevice = true, .callerWorks = true};
-  const StepPath path = analysed(plan).criticalPath;
+  const StepPath path = analysed(plan).of<CriticalPaths>().mean;
   EXPECT_GE(path.computeNs, 20 * 100'000) << "what is computed is no other work of the host";
   EXPECT_GT(path.hostNs, 0);
   EXPECT_LT(path.hostNs, 1'000'000);

@@ -21,9 +21,8 @@
 #include <random>
 
 #include "app/trace.h"
-#include "lacuna/analyzer/live_tracks.h"
-#include "lacuna/analyzer/store_follower.h"
-#include "lacuna/analyzer/track_file.h"
+#include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/writer.h"
 #include "models/table_model.h"
 #include "views/table_page.h"

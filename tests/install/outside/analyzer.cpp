@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "lacuna/analyzer/store.h"
-#include "lacuna/analyzer/store_builder.h"
 
 int main() {
   lacuna::analyzer::StoreBuilder builder;

@@ -2,41 +2,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <any>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/bottleneck.h"
-#include "lacuna/analyzer/calls.h"
-#include "lacuna/analyzer/communication.h"
-#include "lacuna/analyzer/copies.h"
-#include "lacuna/analyzer/core_contention.h"
-#include "lacuna/analyzer/device_account.h"
-#include "lacuna/analyzer/efficiency.h"
-#include "lacuna/analyzer/finding.h"
-#include "lacuna/analyzer/kernels.h"
-#include "lacuna/analyzer/launches.h"
 #include "lacuna/analyzer/ledger.h"
-#include "lacuna/analyzer/loader.h"
-#include "lacuna/analyzer/memory.h"
-#include "lacuna/analyzer/memory_use.h"
-#include "lacuna/analyzer/operators.h"
-#include "lacuna/analyzer/patterns.h"
-#include "lacuna/analyzer/projection.h"
-#include "lacuna/analyzer/queue_length.h"
-#include "lacuna/analyzer/ranks.h"
 #include "lacuna/analyzer/scope.h"
-#include "lacuna/analyzer/self_overhead.h"
-#include "lacuna/analyzer/sequences.h"
-#include "lacuna/analyzer/step_path.h"
-#include "lacuna/analyzer/step_work.h"
-#include "lacuna/analyzer/steps.h"
 
 namespace lacuna::analyzer {
+
+/// The results of a trace's analyses, one of each type.
+class Results {
+ public:
+  /// An empty one where no analysis has put any.
+  template <class Result>
+  [[nodiscard]] const Result& of() const {
+    static const Result kNone{};
+    const auto found = all_.find(typeid(Result));
+    return found == all_.end() ? kNone : *std::any_cast<Result>(&found->second);
+  }
+  /// Puts an empty one there first where there is none. References stay valid.
+  template <class Result>
+  [[nodiscard]] Result& of() {
+    std::any& kept = all_[typeid(Result)];
+    if (!kept.has_value()) kept.emplace<Result>();
+    return *std::any_cast<Result>(&kept);
+  }
+
+ private:
+  std::map<std::type_index, std::any> all_;
+};
 
 class Calibration;
 
@@ -69,7 +71,7 @@ struct WithoutDevices {
   [[nodiscard]] bool isHardlyKnown() const { return 20 * longestNs < ns; }
 };
 
-/// Where the time lies that the ledger has no cause for, summed over the devices; zeros without steps.
+/// Where the time of Ledgers::run lies that has no cause, summed over the devices; zeros without steps.
 struct UnknownPlaces {
   std::int64_t beforeNs = 0;  ///< in front of the first step
   std::int64_t inStepsNs = 0;
@@ -86,56 +88,62 @@ struct UnknownPlaces {
   std::vector<Library> libraries;  ///< that it was in then, the longest first; empty: no samples
 };
 
-/// Everything that a report says about one trace.
+/// Idle time by what is behind it.
+struct IdleCauses {
+  std::vector<CauseDetail> details;  ///< costliest first
+  /// Of Analysis::meanStepLedger(), what driver calls and synchronisations of each name are; their counts are of all
+  /// its steps.
+  std::vector<CauseDetail> stepCalls;
+  /// The longest few stretches of each cause, longest first.
+  std::array<std::vector<DeviceSegment>, kCauseCount> longest;
+};
+
+/// Of the window, what lies before the first and behind the last work of any device.
+struct StretchesWithoutDevices {
+  WithoutDevices before, after;
+};
+
+/// What the trace says of its program and of the machine.
+struct ProgramFacts {
+  std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
+  std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
+  std::uint64_t droppedEvents = 0;
+};
+
+/// Where the time of all devices went.
+struct Ledgers {
+  Ledger run;                 ///< sum of the devices
+  std::vector<Ledger> steps;  ///< all devices, by position in steps.all
+  /// By position in steps.all: what all devices waited for the loader between the step before it and that one.
+  std::vector<std::int64_t> loaderWaitsBefore;
+  RecordingBands bands;  ///< where recording itself may be in them
+};
+
+/// A trace as its analyses see it, with what they found: everything that a report says about one trace.
 struct Analysis {
   std::shared_ptr<const Store> store;
   AnalysisOptions options;
   Steps steps;
   prof::TimeWindow window;  ///< what was analysed: the steps asked for, or everything
   std::vector<DeviceAccount> devices;
-  TableScope scope;  ///< what the tables below are about: these devices, their processes, the steps in the window
-  Ledger ledger;     ///< sum of the devices
-  WithoutDevices before, after;  ///< of the window, what lies before the first and behind the last work of any device
-  UnknownPlaces unknown;         ///< of the ledger
-  std::vector<Ledger> stepLedgers;  ///< all devices, by position in steps.all
-  /// By position in steps.all: what all devices waited for the loader between the step before it and that one.
-  std::vector<std::int64_t> loaderWaitsBefore;
-  std::vector<CauseDetail> details;  ///< idle causes, costliest first
-  /// Of meanStepLedger(), what driver calls and synchronisations of each name are; their counts are of all its steps.
-  std::vector<CauseDetail> stepCalls;
-  /// The longest few stretches of each cause, longest first.
-  std::array<std::vector<DeviceSegment>, kCauseCount> longest;
-  std::vector<KernelRow> kernels;
-  std::vector<OperatorRow> operators;
-  std::vector<OperatorRow> operatorShapes;  ///< the same by name and input shapes
-  std::vector<CallRow> calls;
-  LaunchStats launches;
-  std::vector<QueueLength> queueLengths;        ///< by queue id
-  std::vector<ProjectedRange> projectedRanges;  ///< longest on the device first
-  LoaderStats loader;
-  LoaderVerdict loaderVerdict;
-  Bottleneck bottleneck;
-  MemoryStats memory;
-  std::vector<DeviceMemory> memoryByDevice;  ///< the kMostMemories with the highest peaks before the others
-  /// As memory, but of one device each: of the first kMostMemories of memoryByDevice, where that has several.
-  std::vector<MemoryStats> memoryStatsByDevice;
-  std::vector<PeakEdit> peakEdits;
-  CommunicationStats communication;
-  RankStats ranks;  ///< empty where the trace holds fewer than two ranks
-  EfficiencyStats efficiency;
-  CopyStats copies;
-  PatternStats patterns;
-  SequenceStats sequences;
-  OperatorPatterns operatorPatterns;
-  std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
-  std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
-  std::vector<StepPath> stepPaths;                         ///< by position in steps.all; zeros where not replayed
-  StepPath criticalPath;                                   ///< mean of the steady steps; zeros without a replay
-  std::vector<Finding> findings;                           ///< faults before opportunities, costliest first
-  std::uint64_t droppedEvents = 0;
-  CoreContention contention;  ///< what other programs' use of the host's cores cost
-  SelfOverhead overhead;      ///< what recording itself cost
-  RecordingBands bands;       ///< and where that may be in the ledgers
+  TableScope scope;  ///< what the results are about: these devices, their processes, the steps in the window
+  Ledgers ledgers;
+  Results results;
+
+  /// The result of one analysis; each is a type of its own, declared in that analysis' header.
+  template <class Result>
+  [[nodiscard]] const Result& of() const& {
+    return results.of<Result>();
+  }
+  template <class Result>
+  [[nodiscard]] Result& of() & {
+    return results.of<Result>();
+  }
+  /// Of an analysis that is about to go, the result itself and no reference into it.
+  template <class Result>
+  [[nodiscard]] Result of() && {
+    return std::move(results.of<Result>());
+  }
 
   /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the whole run.
   [[nodiscard]] std::int64_t stepCount() const;
@@ -158,5 +166,10 @@ struct Analysis {
   [[nodiscard]] Ledger meanStepBands() const;
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };
+
+/// What `lacuna report` says, as data: the numbers of the CLI, the GUI and the HTML page come from here. Fails where
+/// the options name steps, a device or a rank that the trace does not have, and with "cancelled" soon after the
+/// options' progress answers false; that is not kept in the analysis.
+prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});
 
 }  // namespace lacuna::analyzer

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lacuna/analyzer/analysis.h"
@@ -37,5 +39,51 @@ std::vector<Comparison> compareKernels(const Analysis& before, const Analysis& a
 std::vector<Comparison> compareOperators(const Analysis& before, const Analysis& after);
 /// The mean step's ledger, cause by cause, in the order of Cause; causes that neither run has are left out.
 std::vector<Comparison> compareLedgers(const Analysis& before, const Analysis& after);
+
+// Two runs, aligned by the tree of their operators and step by step. docs/analyses/diff.md.
+
+/// The middle of a figure's values, one a step, and their median absolute deviation from it.
+struct Spread {
+  std::int64_t medianNs = 0;
+  std::int64_t madNs = 0;
+  std::size_t steps = 0;
+};
+Spread spreadOf(std::span<const std::int64_t> values);
+
+enum class DiffVerdict : std::uint8_t { Same, Slower, Faster, New, Gone };
+std::string_view diffVerdictName(DiffVerdict verdict);
+
+struct Difference {
+  std::string path;                 ///< "backward > linear.backward > matmul"; "step" for the whole step
+  Spread before, after;             ///< of a step: the host's own time in it and the device time that it launched
+  std::int64_t deviceBeforeNs = 0;  ///< of that, on the device; means
+  std::int64_t deviceAfterNs = 0;
+  std::int64_t changeNs = 0;  ///< after less before, of the medians
+  std::int64_t lowNs = 0;     ///< the interval that holds 95 % of the changes of resampled steps
+  std::int64_t highNs = 0;
+  DiffVerdict verdict = DiffVerdict::Same;
+};
+
+/// The 95 % bootstrap interval of the difference of medians: both sides' values are drawn anew, with replacement, 1,000
+/// times. Deterministic.
+std::pair<std::int64_t, std::int64_t> bootstrapInterval(std::span<const std::int64_t> before,
+                                                        std::span<const std::int64_t> after);
+/// Slower or faster where the interval leaves zero out and the change is more than `floorNs`.
+Difference compareSteps(std::string path, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
+                        std::int64_t floorNs);
+
+struct RunDiff {
+  Difference step;             ///< its path is "run" where neither has steps
+  bool framesLeftOut = false;  ///< frames of Python that one run alone has
+  bool stepsBefore = false;    ///< false: no steady steps, so the whole run is compared as if it were one
+  bool stepsAfter = false;
+  std::vector<Difference> tree;  ///< greatest change first; what changed by less than the floor is not listed
+  std::size_t pathsBefore = 0;   ///< in the trees, the common ones in both
+  std::size_t pathsAfter = 0;
+  std::size_t pathsCommon = 0;
+};
+
+/// Of the steady steps of both. Without steps on either side the whole run is one step, and no interval is possible.
+prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after);
 
 }  // namespace lacuna::analyzer

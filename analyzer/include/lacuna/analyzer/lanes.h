@@ -4,20 +4,65 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/counter_lane.h"
 #include "lacuna/analyzer/links.h"
-#include "lacuna/analyzer/pod_array.h"
 #include "lacuna/analyzer/pyramid.h"
 #include "lacuna/analyzer/store.h"
+#include "lacuna/prof/ids.h"
 
-/// What a timeline draws: every track of a trace, laid out in lanes and counters that a picture can be queried from.
 namespace lacuna::analyzer {
+
+/// The extremes of a counter within one pixel.
+struct CounterCell {
+  double low = 0;
+  double high = 0;
+  double last = 0;  ///< value at the pixel's end
+  bool known = false;
+};
+
+/// Samples of one counter, each holding until the next; extremes are exact at every zoom.
+class CounterLane {
+ public:
+  void add(prof::TimeNs timeNs, double value);
+  void finish();
+  /// Before finish(): the same samples again, to be added to and finished apart.
+  [[nodiscard]] CounterLane copy() const;
+
+  [[nodiscard]] std::size_t size() const { return time_.size(); }
+  [[nodiscard]] prof::TimeNs timeNs(std::size_t i) const { return time_[i]; }
+  [[nodiscard]] double value(std::size_t i) const { return value_[i]; }
+  [[nodiscard]] double lowest() const { return lowest_; }
+  [[nodiscard]] double highest() const { return highest_; }
+  /// The last sample at or before t; SIZE_MAX before the first.
+  [[nodiscard]] std::size_t at(prof::TimeNs t) const;
+  void query(const PixelGrid& grid, std::span<CounterCell> cells) const;
+  [[nodiscard]] std::uint64_t bytes() const;
+  void write(ByteOutput& out) const;
+  bool read(ByteInput& in);
+
+ private:
+  struct Extremes {
+    double low, high;
+  };
+  void extremes(std::size_t from, std::size_t to, Extremes& out) const;
+
+  PodArray<prof::TimeNs> time_;
+  PodArray<double> value_;
+  std::vector<PodArray<Extremes>> levels_;  // of 16 samples, then of 8 of the level below
+  double lowest_ = 0;
+  double highest_ = 0;
+};
+
+// What a timeline draws: every track of a trace, laid out in lanes and counters that a picture can be queried from.
 
 enum class TrackKind : std::uint8_t {
   Ranges,       ///< nested ranges of a thread
@@ -77,7 +122,7 @@ struct TrackSet {
   std::vector<TrackGroup> groups;
   prof::TimeWindow span;
   std::uint64_t events = 0;
-  bool kept = false;  ///< came from a file (see track_file.h)
+  bool kept = false;  ///< came from a file (see loadTracks())
   /// Who reads the events of a kept set ahead; ends with the set, before what it reads.
   struct ReadAhead;
   struct EndReadAhead {
@@ -97,5 +142,109 @@ prof::Result<std::shared_ptr<const TrackSet>> buildTracks(const Store& store, co
 /// The row behind an event of a lane, found by its start, length and track.
 EventRef findEvent(const Store& store, const Track& track, prof::TimeNs startNs, prof::TimeNs durNs,
                    prof::StringId name);
+
+/// Lays out a trace that grows: what buildTracks() gives, at a cost of what came since and not of what there is. The
+/// last seconds are laid out anew each time, since a range is written when it ends and may then lie above what was
+/// there; what is older is kept. A range that began before that, such as the one around a whole run, lays out
+/// everything once. One thread at a time; the sets are independent of it.
+class LiveTracks {
+ public:
+  LiveTracks();
+  ~LiveTracks();
+
+  /// The tracks of a store of an .lcn file that holds all that the one before held, as a StoreFollower gives them.
+  prof::Result<std::shared_ptr<const TrackSet>> layOut(const Store& store, const Progress& progress = {});
+  /// Rows that the last layOut() read.
+  [[nodiscard]] std::uint64_t rowsRead() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Tracks that outlive the program: as derived blocks of the trace itself, or of a file in the cache folder.
+
+/// Tracks of fewer events are built faster than a user notices, and are not kept.
+inline constexpr std::uint64_t kTracksWorthKeeping = 2'000'000;
+
+/// The tracks kept in the store's file or in the cache folder, when they are there, whole and of the same content and
+/// version; else null. Opening reads their pyramids; events are read when they are looked at. The set keeps the file
+/// open.
+std::shared_ptr<const TrackSet> loadTracks(const Store& store);
+/// Those, or else new ones (see buildTracks).
+prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, const Progress& progress = {});
+
+/// $XDG_CACHE_HOME/lacuna/tracks, else ~/.cache/lacuna/tracks; empty when there is no home.
+std::filesystem::path trackCacheFolder();
+/// Keeps tracks in the cache folder for the next opening, where it is worth it; the folder holds at most 8 GiB, what
+/// was not used for longest goes first. Nothing to do is no error; a file still being written is not kept. Fails when
+/// `progress`, which is told nothing but 0, answers false.
+prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents = kTracksWorthKeeping,
+                        const Progress& progress = {});
+
+/// Appends the tracks of a finished .lcn file to it, where that is worth it. On failure the file is as it was.
+prof::Status addTracks(const std::filesystem::path& path, const Progress& progress = {},
+                       std::uint64_t leastEvents = kTracksWorthKeeping);
+
+// Questions about laid-out tracks: what is in a stretch, where is a name, what belongs to an event.
+
+/// An event by its place in a TrackSet.
+struct TrackEvent {
+  std::size_t group = 0;
+  std::size_t track = 0;
+  std::size_t lane = 0;
+  std::size_t event = 0;
+  friend auto operator<=>(const TrackEvent&, const TrackEvent&) = default;
+};
+
+/// Sums over the events of one name within a window; events that reach out of it count with the part inside.
+struct NameSum {
+  prof::StringId name;
+  TrackKind kind = TrackKind::Ranges;
+  std::uint64_t count = 0;
+  std::int64_t totalNs = 0;
+  std::int64_t longestNs = 0;
+};
+/// How much of a window a queue or device was at work: busyNs + idleNs is the window's length.
+struct BusySum {
+  std::string label;
+  bool device = false;  ///< any queue of the device counts
+  std::int64_t busyNs = 0;
+  std::int64_t idleNs = 0;
+};
+struct AreaStats {
+  prof::TimeWindow window;
+  std::vector<NameSum> names;  ///< greatest total first
+  std::vector<BusySum> busy;   ///< each device followed by its queues
+  /// Time in which more than one queue of a device was at work, over all devices.
+  std::int64_t overlapNs = 0;
+};
+/// Linear in the events of the window; stops early, with what it has, when progress answers false.
+AreaStats areaStats(const TrackSet& tracks, prof::TimeWindow window, const Progress& progress = {});
+
+/// The names of a trace's events that a search is for.
+struct NameMatches {
+  std::vector<bool> texts;    ///< one flag for each string id
+  std::vector<bool> unnamed;  ///< of copies and memsets that the trace leaves nameless (see TrackSet::name)
+};
+/// Asked now and then by a search; answering false calls it off, and its answer means nothing then. May be empty.
+using SearchWanted = std::function<bool()>;
+/// The names that contain `part`, in any ASCII case; none where it is empty.
+NameMatches matchNames(const Store& store, std::string_view part, const SearchWanted& wanted = {});
+/// The nearest matching event that begins after (or, going back, before) a moment.
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, prof::TimeNs from, bool forward,
+                                    const SearchWanted& wanted = {});
+/// The one after (or before) another event. What begins together follows in the order of tracks, lanes and events, so
+/// that a walk from one to the next comes to all of them.
+std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
+                                    bool forward, const SearchWanted& wanted = {});
+/// How many events match; stops early, with what it has, when progress answers false.
+std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names, const Progress& progress = {});
+
+/// The call or range that started a piece of device work, or the work that a call or range started, at most `limit`:
+/// see Links, whose launches this computes if nobody did yet.
+std::vector<EventRef> linkedEvents(const Store& store, const EventRef& event, std::size_t limit = 64);
+/// Where a row lies among the tracks.
+std::optional<TrackEvent> locate(const Store& store, const TrackSet& tracks, const EventRef& event);
 
 }  // namespace lacuna::analyzer

@@ -24,9 +24,13 @@ struct OperatorRow {
   std::int64_t stepDeviceNs = 0;
   std::int64_t memBytes = 0;      ///< allocated less freed while it ran, children included
   std::int64_t selfMemBytes = 0;  ///< the same without recorded children
-  std::int64_t recordingNs = 0;   ///< of totalNs, at most (self_overhead.h)
+  std::int64_t recordingNs = 0;   ///< of totalNs, at most (ledger.h)
   std::int64_t selfRecordingNs = 0;
   std::int64_t deviceRecordingNs = 0;
+};
+/// All operators, each way.
+struct OperatorTables {
+  std::vector<OperatorRow> byName, byShapes;
 };
 /// By name, or by name and shapes; greatest device time first, then self time.
 enum class GroupBy : std::uint8_t { Name, NameAndShapes };

@@ -6,11 +6,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/table.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -24,6 +26,15 @@ struct QueryValue {
   enum class Kind { Null, Number, Text } kind = Kind::Null;
   std::string_view text;
 };
+
+/// The tables of a report, whose rows are computed when a statement first reads them.
+struct ReportTables {
+  std::vector<Table> columns;  ///< all tables, without rows
+  /// The table of this key, with its rows. It fails once `wanted` answers false.
+  std::function<prof::Result<Table>(std::string_view key, const Progress& wanted)> load;
+};
+/// What SQL calls a table of the report: "report_kernels".
+std::string sqlNameOf(const Table& reportTable);
 
 /// Tables of a file with more rows are read block by block, those columns only that a statement mentions.
 inline constexpr std::uint64_t kMostKeptRows = 4'000'000;
@@ -45,6 +56,9 @@ class Query {
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
+
+  /// Lets statements read these, too. The time to compute them counts towards the time limit.
+  void add(ReportTables tables);
 
   /// Runs one statement. `columns` is called once with the names, when the first row is there or it is known that there
   /// is none, and `row` for each row; answering false ends the query. An error says what SQLite says, what tables or
@@ -86,7 +100,7 @@ class Query {
   Stop stop_ = Stop::None;
 };
 
-/// The tables and columns as Markdown; docs/schema.md is made of it.
-std::string schemaPage();
+/// The tables and columns as Markdown, also of a report's tables; docs/schema.md is made of it.
+std::string schemaPage(std::span<const Table> reportTables);
 
 }  // namespace lacuna::analyzer

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/query.h"
 
 namespace lacuna::analyzer {
 
@@ -24,7 +25,17 @@ std::span<const std::string_view> reportSections();
 std::string renderText(const Analysis& analysis, const ReportOptions& options = {});
 /// docs/report-json.md describes it.
 std::string renderJson(const Analysis& analysis);
+/// The report's tables for a query over the same store, which is analysed when the first of them is read.
+ReportTables reportTablesOf(std::shared_ptr<const Store> store);
 /// One self-contained page.
 std::string renderHtml(const Analysis& analysis);
+
+/// The one or two sentences that a report opens with.
+std::string verdict(const Analysis& analysis);
+/// What a list of findings says where there are none: "none: nothing stands out", or why that does not mean much.
+/// Begins with a small letter, without a full stop.
+std::string noFindings(const Analysis& analysis);
+/// File, length, steps and devices in one line.
+std::string describeRun(const Analysis& analysis);
 
 }  // namespace lacuna::analyzer

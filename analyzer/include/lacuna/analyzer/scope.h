@@ -2,19 +2,114 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "lacuna/analyzer/steps.h"
-#include "lacuna/analyzer/taken_cores.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {
+
+// When the recorder itself ran on the host's cores, and when threads of the program may have waited for that: from the
+// counters "recorder CPU" and "waiting for a core". docs/analyses/self-overhead.md.
+
+struct Selection;
+
+/// A share of a core, or of the time, that changes from moment to moment; 0 before the first of them.
+class ShareCurve {
+ public:
+  /// From there on. Moments rise.
+  void set(prof::TimeNs atNs, double share);
+  [[nodiscard]] bool empty() const { return points_.empty(); }
+  [[nodiscard]] double at(prof::TimeNs atNs) const;
+  /// The share times the time, in nanoseconds.
+  [[nodiscard]] double between(prof::TimeNs fromNs, prof::TimeNs toNs) const;
+  /// When the share changes next; `untilNs` where it does not before.
+  [[nodiscard]] prof::TimeNs changeAfter(prof::TimeNs atNs, prof::TimeNs untilNs) const;
+
+ private:
+  struct Point {
+    prof::TimeNs atNs;
+    double sumNs;  ///< of all before
+    double share;
+  };
+  [[nodiscard]] std::vector<Point>::const_iterator firstAfter(prof::TimeNs atNs) const;
+  [[nodiscard]] double sumBefore(prof::TimeNs atNs) const;
+
+  std::vector<Point> points_;
+};
+
+/// Cores that the recorder ran on; empty where the trace does not tell.
+prof::Result<ShareCurve> recorderUse(const Store& store);
+
+/// Of the time, what the recorder may have held the program up by taking cores: what it ran, and at most what the
+/// selected threads together waited for a core. Empty where the trace does not tell what the recorder ran.
+prof::Result<ShareCurve> takenCores(const Store& store, const Selection& only);
+
+enum class StepSource : std::uint8_t {
+  None,    ///< neither markers nor a period
+  Marker,  ///< ranges that mark steps
+  Period,  ///< the repetition of the work on the busiest queue
+};
+
+struct Step {
+  std::uint64_t index = 0;  ///< 0, 1, 2, … in the trace
+  std::string name;         ///< the marker's own name, "period 3" where there was none
+  prof::TimeNs startNs = 0;
+  prof::TimeNs endNs = 0;
+  std::uint64_t samples = 0;  ///< batch size if the marker says so
+  bool warmUp = false;
+
+  [[nodiscard]] std::int64_t durNs() const { return endNs - startNs; }
+  [[nodiscard]] bool within(prof::TimeWindow window) const {
+    return startNs >= window.startNs && endNs <= window.endNs;
+  }
+};
+
+struct Steps {
+  StepSource source = StepSource::None;
+  prof::ProcessId process;
+  prof::ThreadId thread;  ///< that set the markers
+  std::vector<Step> all;
+
+  /// Those behind the warm-up; empty only when there are no steps.
+  [[nodiscard]] std::span<const Step> steady() const;
+  /// Of those, the ones that lie within the window.
+  [[nodiscard]] std::vector<Step> steadyWithin(prof::TimeWindow window) const;
+  /// Of the steady ones; 0 without steps.
+  [[nodiscard]] std::int64_t medianNs() const;
+  /// Median absolute deviation of the steady ones.
+  [[nodiscard]] std::int64_t spreadNs() const;
+};
+
+/// How many of these, in their order, have begun (&Step::startNs) or ended (&Step::endNs) by then.
+std::size_t countBy(std::span<const Step> steps, prof::TimeNs Step::*edge, prof::TimeNs at);
+/// The one that runs then; null between steps.
+const Step* stepAt(std::span<const Step> steps, prof::TimeNs at);
+
+/// The steps of one process, or of the first one (by rank, then by id) that has any.
+prof::Result<Steps> findSteps(const Store& store, prof::ProcessId process = {});
+
+/// Marks the leading steps that take clearly longer than the second half of the run; never all of them.
+void markWarmUp(std::vector<Step>& steps);
+
+/// The smallest number of positions after which `sequence` repeats over nearly all of its length, and where a
+/// repetition begins; period 0 when it does not repeat at least three times.
+struct Period {
+  std::size_t period = 0;
+  std::size_t offset = 0;
+};
+Period findPeriod(std::span<const std::uint32_t> sequence);
+
+/// The middle value, of two middle ones their mean; 0 for none.
+std::int64_t medianOf(std::vector<std::int64_t> values);
 
 /// The rows that somebody asked for: of some devices' queues, and of the processes that fill them. By default all.
 struct Selection {
@@ -23,6 +118,9 @@ struct Selection {
   std::unordered_set<prof::DeviceId> devices;
   std::unordered_set<prof::ProcessId> processes;
   std::unordered_map<prof::ThreadId, prof::ProcessId> processOfThread;
+
+  /// Only what lies in a device's memory.
+  static Selection memoryOf(prof::DeviceId device);
 
   [[nodiscard]] bool holds(prof::QueueId queue) const { return everything || queues.contains(queue); }
   [[nodiscard]] bool holds(prof::DeviceId device) const { return everything || devices.contains(device); }

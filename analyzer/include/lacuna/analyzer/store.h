@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -162,6 +165,117 @@ class Store {
 
   std::shared_ptr<const Backend> backend_;
   std::unique_ptr<const Links> links_;
+};
+
+/// Makes a store in memory: the end of every importer, and how tests write a trace by hand. One thread at a time.
+class StoreBuilder {
+ public:
+  StoreBuilder();
+  ~StoreBuilder();
+  StoreBuilder(const StoreBuilder&) = delete;
+  StoreBuilder& operator=(const StoreBuilder&) = delete;
+
+  /// The same text always gets the same id.
+  prof::StringId intern(std::string_view text);
+  [[nodiscard]] std::string_view text(prof::StringId id) const;
+
+  template <class Row>
+  void append(const Row& row) {
+    columns<Row>().push(row);
+  }
+  /// The rows so far, to fill in bulk; all columns must have the same length when build() is called.
+  template <class Row>
+  typename Row::Columns& columns() {
+    return std::get<typename Row::Columns>(*tables_);
+  }
+
+  void setPath(const std::filesystem::path& path);
+  void addWarning(std::string text);
+
+  /// Sorts the tables by time (stable) and hands them over; the builder is empty afterwards.
+  std::shared_ptr<const Store> build();
+
+ private:
+  struct Impl;
+  template <class>
+  struct TupleOf;
+  template <class... Row>
+  struct TupleOf<std::tuple<Row...>> {
+    using Type = std::tuple<typename Row::Columns...>;
+  };
+  using Tables = TupleOf<prof::AllRows>::Type;
+
+  std::unique_ptr<Tables> tables_;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Sees an .lcn file grow. One thread at a time; the stores it gives are as any other, and independent of it.
+class StoreFollower {
+ public:
+  explicit StoreFollower(std::filesystem::path path) : path_(std::move(path)) {}
+
+  /// A store of what is in the file by now, when that is more than last time; null when nothing was added. Costs one
+  /// look at the file's size where nothing was added, else the headers and texts of what was. An error when the file
+  /// cannot be read, as while its first bytes are written; the next poll may do better.
+  prof::Result<std::shared_ptr<const Store>> poll();
+  /// True once the writer has finished the file: there will be no more.
+  [[nodiscard]] bool finished() const { return finished_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<prof::Reader> reader_;
+  std::uint64_t seenContent_ = 0;
+  bool any_ = false;
+  bool finished_ = false;
+};
+
+/// The arguments of events that have no column of their own (tables arg_set and arg), found by event and name: what the
+/// source of a trace called "Collective name", "In msg nelems" and so on. An argument that only repeats a column (see
+/// the shape) is not here. Keep the store; safe for many threads.
+class Args {
+ public:
+  struct Value {
+    prof::ArgType type = prof::ArgType::Null;
+    std::uint64_t bits = 0;
+  };
+
+  explicit Args(const Store& store);
+
+  /// The value of an argument of the event whose args column is `set`.
+  [[nodiscard]] std::optional<Value> find(prof::ArgSetId set, prof::StringId key,
+                                          prof::ArgScope scope = prof::ArgScope::Argument) const;
+  [[nodiscard]] std::optional<Value> find(prof::ArgSetId set, std::string_view key) const {
+    const prof::StringId id = store_.find(key);
+    // A text that the trace does not have finds the number of the empty one.
+    return id || key.empty() ? find(set, id) : std::nullopt;
+  }
+  /// The same as a text (as JSON text for lists and objects), or as a whole number; empty when it is of another type.
+  [[nodiscard]] std::optional<std::string_view> text(prof::ArgSetId set, std::string_view key) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(prof::ArgSetId set, std::string_view key) const;
+  /// Names and order of all arguments of an event, as table arg_set describes them.
+  [[nodiscard]] prof::StringId shape(prof::ArgSetId set) const;
+
+  /// Appends a value as JSON; NaN and the infinities, which JSON does not have, as the texts "NaN", "Infinity" and
+  /// "-Infinity".
+  void appendJson(const Value& value, std::string& out) const;
+
+ private:
+  struct Run {
+    std::size_t begin = 0, end = 0;
+  };
+  /// Rows of one key. Where files list their arguments event by event there are many runs, one behind the other.
+  struct Runs {
+    std::vector<Run> list;
+    bool isAscending = true;
+  };
+  [[nodiscard]] std::optional<Value> findIn(const Run& run, prof::ArgSetId set) const;
+
+  const Store& store_;
+  std::span<const prof::ArgSetId> sets_, ids_;
+  std::span<const prof::ArgType> types_;
+  std::span<const std::uint64_t> values_;
+  std::span<const prof::StringId> shapes_;
+  std::map<std::pair<prof::ArgScope, prof::StringId>, Runs> runs_;
 };
 
 }  // namespace lacuna::analyzer

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,13 +12,128 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/prediction.h"
-#include "lacuna/analyzer/step_path.h"
+#include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/timeline.h"
 #include "lacuna/prof/ids.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::analyzer {
+
+/// What the longest chain of waits through a step consists of; the parts sum to the step.
+struct StepPath {
+  std::int64_t computeNs = 0;
+  std::int64_t communicationNs = 0;
+  std::int64_t copyNs = 0;
+  std::int64_t hostNs = 0;    ///< host work and calls
+  std::int64_t launchNs = 0;  ///< from a launch to its start, and between queued work
+  std::int64_t loaderNs = 0;  ///< waiting for batches
+
+  [[nodiscard]] std::int64_t totalNs() const {
+    return computeNs + communicationNs + copyNs + hostNs + launchNs + loaderNs;
+  }
+};
+
+/// The longest chains of the steps, from a replay; empty without one.
+struct CriticalPaths {
+  std::vector<StepPath> steps;  ///< by position in steps.all; zeros where not replayed
+  StepPath mean;                ///< of the steady steps
+};
+
+// Gains of kernels by the knobs that change them (Calibration::knobs()): factors on their durations, by kind of
+// kernel and by how long it takes. Built in, or measured on a machine by `lacuna calibrate`. docs/calibration.md.
+
+/// What a knob leaves of a duration: most likely, and between what.
+struct DurationFactor {
+  double likely = 1, low = 1, high = 1;
+};
+
+enum class KernelKind : std::uint8_t { Product, Convolution, Pointwise, Copy, Other };
+/// Of a kernel, by its name. Of matrix work what is no convolution is a product.
+KernelKind kernelKindOf(std::string_view name);
+
+class Calibration {
+ public:
+  struct Row {
+    std::string knob;
+    std::vector<KernelKind> kinds;  ///< that it is about
+    std::int64_t fromNs = 0;        ///< of durations without the knob
+    std::int64_t toNs = INT64_MAX;  ///< not included
+    DurationFactor factor;
+  };
+
+  /// Takes the place of what is not measured.
+  static const Calibration& builtIn();
+  /// Errors name the file, the row and what is wrong with it.
+  static prof::Result<Calibration> read(const std::filesystem::path& path);
+
+  /// Of a kernel, or of what a knob is about. Of several rows the one about the fewest kinds counts, of these the one
+  /// whose durations are nearest.
+  [[nodiscard]] DurationFactor factor(std::string_view knob, KernelKind kind, std::int64_t durNs) const;
+  /// The knobs whose predictions rest on such factors, by name.
+  static std::vector<std::string_view> knobs();
+  static bool isFor(std::string_view knob);
+  /// Where the factors of a knob come from, in words for people.
+  [[nodiscard]] std::string sourceOf(std::string_view knob) const;
+
+ private:
+  [[nodiscard]] bool tells(std::string_view knob, KernelKind kind) const;
+
+  std::vector<Row> rows_;
+  std::string source_;  ///< empty for the built-in one
+};
+
+/// The file that the variable LACUNA_CALIBRATION names; null where it is not set.
+prof::Result<std::shared_ptr<const Calibration>> calibrationOfEnvironment();
+
+// The changes that `lacuna whatif` knows, for parsers, lists, help, documents and controls.
+
+struct Analysis;
+
+/// The form of a change: NAME=WORD, NAME=N, NAME*F, or none, where only a run can show the effect.
+enum class ChangeArgument : std::uint8_t { Word, Number, Factor, None };
+/// Whether a pattern of names may or must follow a part's name, as in kernel:gelu*0.5.
+enum class ChangeNames : std::uint8_t { None, Optional, Needed };
+enum class ChangeControl : std::uint8_t { None, CheckBox, Slider };
+
+/// Relative standard deviation of measured step times from predicted ones.
+struct KnownError {
+  double share = 0;
+  std::string_view from;  ///< where it was measured, or why it is assumed
+};
+
+/// A knob's value in the run that was recorded.
+struct RecordedNumber {
+  std::uint32_t value = 0;
+  bool known = false;        ///< only then another value can be played
+  std::string_view words{};  ///< for people, where the number alone would mislead
+};
+
+/// All that lists need to know of a change. Texts live as long as the program.
+struct ChangeInfo {
+  std::string_view name{};    ///< "loader.workers", "kernel"
+  std::string_view form{};    ///< "loader.workers=N", "kernel:PATTERN*F"
+  std::string_view brief{};   ///< the effect in a few plain words
+  std::string_view effect{};  ///< the effect in full, in Markdown: the row of docs/analyses/whatif.md
+  ChangeArgument argument = ChangeArgument::Factor;
+  std::span<const std::string_view> values{};  ///< of Word
+  std::uint32_t least = 0, most = 0;           ///< of Number
+  ChangeNames names = ChangeNames::None;
+  std::string_view namesExample{};  ///< of Needed: a change with a pattern
+  KnownError error{};
+  std::string_view notReplayed{};  ///< why NAME=VALUE cannot be replayed; empty where it can, or no such form exists
+  std::string_view instead{};      ///< with `notReplayed`: what to do
+  ChangeControl control = ChangeControl::None;
+  std::string_view label{};                               ///< of the control
+  std::uint32_t usualMost = 0;                            ///< of a slider
+  RecordedNumber (*recorded)(const Analysis&) = nullptr;  ///< of a slider
+};
+
+/// All changes, in the order of lists. Those without a form only explain why they cannot be replayed.
+std::span<const ChangeInfo* const> listChanges();
+/// Null where there is none of that name.
+const ChangeInfo* findChange(std::string_view name);
+/// The table of docs/analyses/whatif.md, in Markdown.
+std::string changesTable();
 
 struct Analysis;
 

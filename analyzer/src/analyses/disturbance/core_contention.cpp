@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/core_contention.h"
+#include "analyses/disturbance/core_contention.h"
 
 #include <algorithm>
 #include <functional>
@@ -9,7 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "lacuna/analyzer/taken_cores.h"
+#include "analyses/parts.h"
+#include "lacuna/analyzer/scope.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -210,6 +211,13 @@ prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
   return sweep.finish(store);
 }
 
+/// From the first steady step to the end of the last; all of the run where there are none. What a thread waits for
+/// while it imports and sets up says nothing of a step.
+TimeWindow steadyStretch(const Analysis& analysis) {
+  const std::vector<Step> steady = analysis.steps.steadyWithin(analysis.window);
+  return steady.empty() ? analysis.window : TimeWindow{steady.front().startNs, steady.back().endNs};
+}
+
 }  // namespace
 
 prof::Result<CoreContention> coreContention(const Store& store, TimeWindow window, const Selection& only,
@@ -221,5 +229,15 @@ prof::Result<CoreContention> coreContention(const Store& store, TimeWindow windo
   if (!found || found->known) return found;
   return fromCounters(store, window, only, hostCores, *recorder);
 }
+
+namespace parts {
+
+constinit const AnalysisPart contention{
+    .name = "core contention", .compute = [](Analysis& analysis) {
+      return keep(analysis, coreContention(*analysis.store, steadyStretch(analysis), analysis.scope.only,
+                                           analysis.of<ProgramFacts>().hostCores));
+    }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/scope.h"
-#include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/self_overhead.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,6 +8,8 @@
 #include <unordered_set>
 
 #include "analyses/disturbance/recording_bands.h"
+#include "analyses/parts.h"
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/prof/bounds.h"
 
@@ -105,6 +105,23 @@ void addTaken(const Store& store, TimeWindow work, std::int64_t steps, const Sha
   if (ns > 0) out.parts.push_back({std::string(kUseOfCores), 0, 0, std::llround(ns / static_cast<double>(steps))});
 }
 
+/// From the first work of any device or step to the last; all of the run where there are none. While a program imports
+/// and sets up no step becomes longer.
+TimeWindow workStretch(const Analysis& analysis) {
+  std::vector<TimeWindow> work;
+  for (const DeviceAccount& device : analysis.devices) work.push_back(device.window);
+  for (const Step& step : analysis.steps.all) {
+    if (step.within(analysis.window)) work.push_back({step.startNs, step.endNs});
+  }
+  if (work.empty()) return analysis.window;
+  TimeWindow hull = work.front();
+  for (const TimeWindow& one : work) {
+    hull.startNs = std::min(hull.startNs, one.startNs);
+    hull.endNs = std::max(hull.endNs, one.endNs);
+  }
+  return hull;
+}
+
 }  // namespace
 
 std::int64_t SelfOverhead::coresNsPerStep() const {
@@ -176,5 +193,15 @@ prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window,
   });
   return out;
 }
+
+namespace parts {
+
+constinit const AnalysisPart overhead{
+    .name = "self overhead", .compute = [](Analysis& analysis) {
+      return keep(analysis, selfOverheadOf(*analysis.store, analysis.window, analysis.stepCount(), analysis.scope,
+                                           workStretch(analysis)));
+    }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

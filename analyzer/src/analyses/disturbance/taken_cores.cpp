@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/taken_cores.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>

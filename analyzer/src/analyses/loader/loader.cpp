@@ -6,10 +6,11 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analyses/loader/loader.h"
 #include "analyses/loader/loader_workers.h"
+#include "analyses/parts.h"
 #include "analyses/work/name_guesses.h"
-#include "lacuna/analyzer/loader.h"
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -266,5 +267,24 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
     stats.cpuShare = std::min(1.0, static_cast<double>(computed) / static_cast<double>(stats.busyNs));
   return stats;
 }
+
+namespace parts {
+
+constinit const AnalysisPart loader{.name = "loader", .compute = [](Analysis& analysis) {
+                                      return keep(analysis,
+                                                  loaderStats(*analysis.store, analysis.window, analysis.scope));
+                                    }};
+
+constinit const AnalysisPart loaderVerdict{
+    .name = "loader verdict", .compute = [](Analysis& analysis) -> prof::Status {
+      const Ledger step = analysis.meanStepLedger();
+      const Analysis::BetweenSteps between = analysis.betweenSteps();
+      analysis.of<LoaderVerdict>() =
+          analyzer::loaderVerdict(analysis.of<LoaderStats>(), analysis.meanStepNs() + between.ns,
+                                  step[Cause::LoaderWait] + between.loaderWaitNs, step[Cause::ExposedCopy]);
+      return {};
+    }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/memory_at.h"
-
 #include <algorithm>
 #include <map>
 
 #include "analyses/memory/allocation_rows.h"
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {

@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/memory_use.h"
-#include "lacuna/prof/bounds.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <utility>
+
+#include "analyses/parts.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/scope.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -142,6 +144,39 @@ void addPoint(DeviceMemory& memory, const Heap& heap, TimeNs slot, TimeNs time) 
   }
 }
 
+/// The kMostMemories with the highest peaks first, then the others; each part in the order of devices.
+void orderByUse(std::vector<DeviceMemory>& devices) {
+  if (devices.size() <= kMostMemories) return;
+  const auto rest = devices.begin() + static_cast<std::ptrdiff_t>(kMostMemories);
+  std::ranges::nth_element(devices, rest, [](const DeviceMemory& a, const DeviceMemory& b) {
+    return std::tie(b.peakBytes, a.device) < std::tie(a.peakBytes, b.device);
+  });
+  std::ranges::sort(devices.begin(), rest, {}, &DeviceMemory::device);
+  std::ranges::sort(rest, devices.end(), {}, &DeviceMemory::device);
+}
+
+prof::Status computeMemory(Analysis& analysis) {
+  MemoryTables& tables = analysis.of<MemoryTables>();
+  const Store& store = *analysis.store;
+  const Selection& only = analysis.scope.only;
+  auto memory = memoryStats(store, analysis.window, analysis.steps, only);
+  if (!memory) return memory.error();
+  tables.all = std::move(*memory);
+  auto devices = deviceMemory(store, analysis.window);
+  if (!devices) return devices.error();
+  std::erase_if(*devices, [&](const DeviceMemory& memory) { return !only.holds(memory.device); });
+  orderByUse(*devices);
+  tables.devices = std::move(*devices);
+  if (tables.devices.size() == 1) return {};
+  const std::size_t shown = std::min(kMostMemories, tables.devices.size());
+  for (const DeviceMemory& device : std::span(tables.devices).first(shown)) {
+    auto stats = memoryStats(store, analysis.window, analysis.steps, Selection::memoryOf(device.device));
+    if (!stats) return stats.error();
+    tables.byDevice.push_back(std::move(*stats));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t RolePoint::totalBytes() const {
@@ -203,5 +238,11 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
   }
   return out;
 }
+
+namespace parts {
+
+constinit const AnalysisPart memory{.name = "memory", .compute = computeMemory};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

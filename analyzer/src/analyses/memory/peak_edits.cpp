@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "analyses/memory/allocation_rows.h"
-#include "lacuna/analyzer/memory_use.h"
+#include "analyses/parts.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/operators.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -178,6 +180,25 @@ class Foresight {
   std::vector<Key> ofThisStep_;
 };
 
+/// Of each device's own peak.
+prof::Status computePeakEdits(Analysis& analysis) {
+  const MemoryTables& tables = analysis.of<MemoryTables>();
+  PeakEdits& all = analysis.of<PeakEdits>();
+  const auto find = [&](const MemoryStats& memory, prof::DeviceId device, const Selection& only) -> prof::Status {
+    auto edits = peakEdits(memory, analysis.steps, analysis.of<OperatorTables>().byName);
+    for (PeakEdit& edit : edits) edit.device = device;
+    const auto status = foreseePeaks(*analysis.store, analysis.window, analysis.steps, edits, only);
+    all.insert(all.end(), edits.begin(), edits.end());
+    return status;
+  };
+  if (tables.byDevice.empty()) return find(tables.all, {}, analysis.scope.only);
+  for (std::size_t i = 0; i < tables.byDevice.size(); ++i) {
+    const prof::DeviceId device = tables.devices[i].device;
+    if (auto status = find(tables.byDevice[i], device, Selection::memoryOf(device)); !status) return status;
+  }
+  return {};
+}
+
 }  // namespace
 
 bool PeakEdit::concerns(const LiveTensor& tensor) const {
@@ -222,5 +243,11 @@ prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Ste
   foresight.begin();
   return status;
 }
+
+namespace parts {
+
+constinit const AnalysisPart peakEdits{.name = "peak edits", .compute = computePeakEdits};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

@@ -6,9 +6,11 @@
 #include <tuple>
 
 #include "analyses/disturbance/recording_bands.h"
+#include "analyses/merge_rows.h"
+#include "analyses/parts.h"
+#include "analyses/ranks/communication.h"
 #include "analyses/time/interval_set.h"
-#include "lacuna/analyzer/collectives.h"
-#include "lacuna/analyzer/communication.h"
+#include "lacuna/analyzer/links.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -57,6 +59,21 @@ void addVolume(const Collective& one, CollectiveRow& row) {
   if (one.volume.busBytes > 0) prof::addTo(row.busNs, dur);
 }
 
+void addCollective(CollectiveRow& a, const CollectiveRow& b) {
+  a.count += b.count;
+  prof::addTo(a.totalNs, b.totalNs);
+  prof::addTo(a.exposedNs, b.exposedNs);
+  prof::addTo(a.recordingNs, b.recordingNs);
+  a.calls += b.calls;
+  prof::addTo(a.bytes, b.bytes);
+  prof::addTo(a.bytesNs, b.bytesNs);
+  prof::addTo(a.algorithmBytes, b.algorithmBytes);
+  prof::addTo(a.algorithmNs, b.algorithmNs);
+  prof::addTo(a.busBytes, b.busBytes);
+  prof::addTo(a.busNs, b.busNs);
+  if (a.ranks == 0) a.ranks = b.ranks;
+}
+
 }  // namespace
 
 CommunicationStats communicationStats(const Store& store, const Timeline& timeline, prof::TimeWindow window,
@@ -100,5 +117,23 @@ void sortCollectives(std::vector<CollectiveRow>& collectives) {
     return std::tie(b.exposedNs, a.name, a.communicator) < std::tie(a.exposedNs, b.name, b.communicator);
   });
 }
+
+namespace parts {
+
+constinit const AnalysisPart communication{
+    .name = "communication",
+    .add =
+        [](Analysis& analysis, const TraceChunk& chunk) {
+          CommunicationStats more = communicationStats(*analysis.store, chunk.timeline, chunk.window, &chunk.costs);
+          CommunicationStats& sum = analysis.of<CommunicationStats>();
+          prof::addTo(sum.totalNs, more.totalNs);
+          prof::addTo(sum.exposedNs, more.exposedNs);
+          prof::addTo(sum.recordingNs, more.recordingNs);
+          const auto keyOf = [](const CollectiveRow& row) { return row.name + '\n' + row.communicator; };
+          mergeRows(sum.collectives, std::move(more.collectives), keyOf, addCollective);
+        },
+    .finish = [](Analysis& analysis) { sortCollectives(analysis.of<CommunicationStats>().collectives); }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

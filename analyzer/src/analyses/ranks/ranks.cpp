@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/ranks.h"
+#include "analyses/ranks/ranks.h"
 
 #include <algorithm>
 #include <map>
@@ -10,8 +10,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "lacuna/analyzer/collectives.h"
-#include "lacuna/analyzer/device_account.h"
+#include "analyses/parts.h"
+#include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/links.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -76,6 +77,23 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
   if (last->inSteps && next != nullptr)
     late.stepAlone.add(std::max(next->startNs, middle->startNs), std::min(waitOf(next), waitOf(middle)));
   stats.latest.push_back({middle->startNs, middle->startNs + waitOf(middle), last->rank, last->device, last->queue});
+}
+
+/// A rank's own cost of recording is in its devices' ledgers. While it waits for another rank, that one's cost counts.
+void bandRanks(RankStats& ranks, const std::vector<DeviceAccount>& devices) {
+  std::unordered_map<std::int32_t, Ledger> costs;
+  for (const DeviceAccount& device : devices) costs[device.rank] += device.bands;
+  for (RankRow& row : ranks.rows) {
+    std::int64_t others = 0;
+    for (const auto& [rank, cost] : costs) {
+      if (rank != row.rank) others = std::max(others, cost.totalNs());
+    }
+    const Ledger& own = costs[row.rank];
+    row.waitRecordingNs = std::min(row.waitNs, others);
+    row.transferRecordingNs = std::min(row.transferNs, own[Cause::ExposedCommunication]);
+    row.heldUpRecordingNs = std::min(row.heldUpNs, own.totalNs());
+    row.computeRecordingNs = std::min(row.computeNs, own[Cause::Compute]);
+  }
 }
 
 }  // namespace
@@ -164,5 +182,16 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
     stats.imbalance = static_cast<double>(most) * static_cast<double>(stats.rows.size()) / static_cast<double>(sum) - 1;
   return stats;
 }
+
+namespace parts {
+
+constinit const AnalysisPart ranks{.name = "ranks", .compute = [](Analysis& analysis) {
+                                     auto stats = rankStats(*analysis.store, analysis.window, analysis.devices,
+                                                            analysis.scope.steps);
+                                     if (stats) bandRanks(*stats, analysis.devices);
+                                     return keep(analysis, std::move(stats));
+                                   }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

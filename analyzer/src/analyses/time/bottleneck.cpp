@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/bottleneck.h"
+#include "analyses/time/bottleneck.h"
 
+#include "analyses/parts.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -68,5 +69,16 @@ Bottleneck bottleneckOf(const Ledger& step, std::int64_t loaderWaitBetweenNs) {
   }
   return out;
 }
+
+namespace parts {
+
+constinit const AnalysisPart bottleneck{.name = "bottleneck", .compute = [](Analysis& analysis) -> prof::Status {
+                                          if (!analysis.devices.empty())
+                                            analysis.of<Bottleneck>() = bottleneckOf(
+                                                analysis.meanStepLedger(), analysis.betweenSteps().loaderWaitNs);
+                                          return {};
+                                        }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

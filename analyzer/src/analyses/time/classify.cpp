@@ -8,7 +8,7 @@
 
 #include "analyses/work/lowered.h"
 #include "formats/kernel_name.h"
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {

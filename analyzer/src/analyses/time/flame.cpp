@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/flame.h"
-
 #include <algorithm>
 #include <unordered_map>
 
+#include "lacuna/analyzer/charts.h"
 #include "lacuna/analyzer/timeline.h"
 #include "lacuna/prof/bounds.h"
 #include "links/recording_spans.h"

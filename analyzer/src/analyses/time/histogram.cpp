@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/histogram.h"
-#include "lacuna/prof/bounds.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "lacuna/analyzer/charts.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/projection.h"
+#include "analyses/time/projection.h"
 
 #include <algorithm>
 #include <tuple>
 
+#include "analyses/parts.h"
 #include "analyses/work/host_nesting.h"
 #include "analyses/work/launch_index.h"
 #include "lacuna/prof/bounds.h"
@@ -87,7 +88,7 @@ void Projection::close(const Key& key, const Instance& instance) {
   prof::addTo(row.busyNs, instance.busyNs);
 }
 
-std::vector<ProjectedRange> Projection::take() {
+ProjectedRanges Projection::take() {
   for (const auto& [key, instance] : open_) close(key, instance);
   open_.clear();
   std::vector<ProjectedRange> out;
@@ -101,5 +102,21 @@ std::vector<ProjectedRange> Projection::take() {
   });
   return out;
 }
+
+namespace parts {
+
+constinit const AnalysisPart projection{.name = "projection",
+                                        .add =
+                                            [](Analysis& analysis, const TraceChunk& chunk) {
+                                              analysis.of<Projection>().add(chunk.timeline, chunk.index, chunk.window,
+                                                                            analysis.scope.steps, *analysis.store);
+                                            },
+                                        .finish =
+                                            [](Analysis& analysis) {
+                                              analysis.of<ProjectedRanges>() =
+                                                  std::exchange(analysis.of<Projection>(), {}).take();
+                                            }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

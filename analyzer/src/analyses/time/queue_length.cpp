@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/queue_length.h"
+#include "analyses/time/queue_length.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "analyses/parts.h"
 #include "analyses/work/launch_index.h"
 #include "lacuna/prof/bounds.h"
 
@@ -77,5 +78,14 @@ void addQueueLengths(const Timeline& timeline, const LaunchIndex& launches, Time
     }
   }
 }
+
+namespace parts {
+
+constinit const AnalysisPart queueLengths{
+    .name = "queue lengths", .add = [](Analysis& analysis, const TraceChunk& chunk) {
+      addQueueLengths(chunk.timeline, chunk.index, chunk.window, analysis.window, analysis.of<QueueLengths>());
+    }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

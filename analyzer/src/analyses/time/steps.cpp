@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/steps.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -10,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/timeline.h"
 #include "lacuna/prof/bounds.h"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/calls.h"
+#include "analyses/work/calls.h"
 
 #include <algorithm>
 #include <map>
@@ -9,6 +9,8 @@
 #include <unordered_map>
 
 #include "analyses/disturbance/recording_bands.h"
+#include "analyses/merge_rows.h"
+#include "analyses/parts.h"
 #include "analyses/work/host_nesting.h"
 #include "analyses/work/launch_index.h"
 #include "lacuna/prof/bounds.h"
@@ -58,6 +60,18 @@ void addCopies(const Timeline& timeline, const LaunchIndex& launches, TimeWindow
       prof::addTo(row.stepLargeNs, prof::productOf(call.endNs - call.startNs, static_cast<std::int64_t>(group.large)));
     }
   }
+}
+
+void addCall(CallRow& a, const CallRow& b) {
+  a.count += b.count;
+  prof::addTo(a.totalNs, b.totalNs);
+  a.stepCount += b.stepCount;
+  prof::addTo(a.stepNs, b.stepNs);
+  prof::addTo(a.recordingNs, b.recordingNs);
+  a.copies += b.copies;
+  a.stepLargeCount += b.stepLargeCount;
+  prof::addTo(a.stepLargeNs, b.stepLargeNs);
+  if (a.caller.empty()) a.caller = b.caller;
 }
 
 }  // namespace
@@ -112,5 +126,20 @@ void sortCalls(std::vector<CallRow>& calls) {
     return std::tie(b.totalNs, a.name) < std::tie(a.totalNs, b.name);
   });
 }
+
+namespace parts {
+
+constinit const AnalysisPart calls{
+    .name = "calls",
+    .add =
+        [](Analysis& analysis, const TraceChunk& chunk) {
+          mergeRows(
+              analysis.of<CallTable>(),
+              callTable(*analysis.store, chunk.timeline, chunk.index, chunk.window, &chunk.costs, analysis.scope.steps),
+              [](const CallRow& row) { return row.name; }, addCall);
+        },
+    .finish = [](Analysis& analysis) { sortCalls(analysis.of<CallTable>()); }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/copies.h"
+#include "analyses/work/copies.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "lacuna/analyzer/calls.h"
-#include "lacuna/analyzer/self_overhead.h"
+#include "analyses/parts.h"
+#include "analyses/work/calls.h"
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -74,5 +75,14 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
   if (!status) return status.error();
   return stats;
 }
+
+namespace parts {
+
+constinit const AnalysisPart copies{
+    .name = "copies", .compute = [](Analysis& analysis) {
+      return keep(analysis, copyStats(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
+    }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/efficiency.h"
+#include "analyses/work/efficiency.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,9 +9,12 @@
 #include <numeric>
 #include <optional>
 
+#include "analyses/parts.h"
+#include "analyses/work/kernels.h"
 #include "analyses/work/lowered.h"
-#include "lacuna/analyzer/device_account.h"
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/operators.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -407,5 +410,16 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
   if (auto status = addOccupancy(store, window, only, stats); !status) return status.error();
   return stats;
 }
+
+namespace parts {
+
+constinit const AnalysisPart efficiency{
+    .name = "efficiency", .compute = [](Analysis& analysis) {
+      return keep(analysis, efficiencyStats(*analysis.store, analysis.window, analysis.devices,
+                                            analysis.of<OperatorTables>().byShapes, analysis.of<KernelTable>(),
+                                            analysis.scope.only));
+    }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

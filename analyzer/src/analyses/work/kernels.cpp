@@ -5,10 +5,11 @@
 #include <unordered_map>
 
 #include "analyses/disturbance/recording_bands.h"
+#include "analyses/parts.h"
+#include "analyses/work/kernels.h"
 #include "analyses/work/name_guesses.h"
-#include "lacuna/analyzer/kernels.h"
-#include "lacuna/analyzer/self_overhead.h"
-#include "lacuna/analyzer/step_work.h"
+#include "analyses/work/step_work.h"
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -85,5 +86,14 @@ prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeW
   });
   return rows;
 }
+
+namespace parts {
+
+constinit const AnalysisPart kernels{
+    .name = "kernels", .compute = [](Analysis& analysis) {
+      return keep(analysis, kernelTable(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
+    }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

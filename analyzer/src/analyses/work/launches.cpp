@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "analyses/disturbance/recording_bands.h"
+#include "analyses/parts.h"
 #include "analyses/work/launch_index.h"
-#include "lacuna/analyzer/launches.h"
+#include "analyses/work/launches.h"
+#include "analyses/work/step_work.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -15,6 +17,26 @@ struct Launched {
   prof::TimeNs at;
   prof::TimeNs endNs;
 };
+
+void addLaunches(LaunchStats& launches, const LaunchStats& more) {
+  const auto sum = static_cast<double>(launches.launches + more.launches);
+  if (sum > 0) {
+    launches.meanQueueDepth = (launches.meanQueueDepth * static_cast<double>(launches.launches) +
+                               more.meanQueueDepth * static_cast<double>(more.launches)) /
+                              sum;
+  }
+  // Of several chunks the one with the most launches speaks for the medians.
+  if (more.launches > launches.launches) {
+    launches.medianCallNs = more.medianCallNs;
+    launches.medianDelayNs = more.medianDelayNs;
+    launches.callRecordingNs = more.callRecordingNs;
+    launches.delayRecordingNs = more.delayRecordingNs;
+  }
+  launches.launches += more.launches;
+  launches.shorterThanCall += more.shorterThanCall;
+  launches.foundQueueEmpty += more.foundQueueEmpty;
+  launches.unmatched += more.unmatched;
+}
 
 }  // namespace
 
@@ -70,5 +92,17 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
   if (stats.launches > 0) stats.meanQueueDepth = static_cast<double>(depthSum) / static_cast<double>(stats.launches);
   return stats;
 }
+
+namespace parts {
+
+constinit const AnalysisPart launches{
+    .name = "launches",
+    .add =
+        [](Analysis& analysis, const TraceChunk& chunk) {
+          addLaunches(analysis.of<LaunchStats>(), launchStats(chunk.timeline, chunk.index, chunk.window, &chunk.costs));
+        },
+    .finish = [](Analysis& analysis) { analysis.of<LaunchStats>().stepLaunches = analysis.of<StepWork>().launches; }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

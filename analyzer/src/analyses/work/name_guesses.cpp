@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analyses/work/lowered.h"
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

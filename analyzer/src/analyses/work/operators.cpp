@@ -6,10 +6,12 @@
 #include <unordered_map>
 
 #include "analyses/disturbance/recording_bands.h"
+#include "analyses/merge_rows.h"
+#include "analyses/parts.h"
 #include "analyses/work/host_nesting.h"
 #include "analyses/work/launch_index.h"
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/operators.h"
-#include "lacuna/analyzer/self_overhead.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -142,6 +144,28 @@ void addDeviceWork(const Store& store, const Timeline& timeline, const LaunchInd
   }
 }
 
+void addOperator(OperatorRow& a, const OperatorRow& b) {
+  a.count += b.count;
+  prof::addTo(a.totalNs, b.totalNs);
+  prof::addTo(a.selfNs, b.selfNs);
+  prof::addTo(a.deviceNs, b.deviceNs);
+  prof::addTo(a.stepSelfNs, b.stepSelfNs);
+  prof::addTo(a.stepDeviceNs, b.stepDeviceNs);
+  prof::addTo(a.memBytes, b.memBytes);
+  prof::addTo(a.selfMemBytes, b.selfMemBytes);
+  prof::addTo(a.recordingNs, b.recordingNs);
+  prof::addTo(a.selfRecordingNs, b.selfRecordingNs);
+  prof::addTo(a.deviceRecordingNs, b.deviceRecordingNs);
+}
+
+void addOperators(const Analysis& analysis, const TraceChunk& chunk, GroupBy by, const StepSpans& steps,
+                  std::vector<OperatorRow>& into) {
+  const auto keyOf = [](const OperatorRow& row) { return row.name + '\n' + row.shapes; };
+  mergeRows(into,
+            operatorTable(*analysis.store, chunk.timeline, chunk.index, chunk.window, by, steps, analysis.scope.taken),
+            keyOf, addOperator);
+}
+
 }  // namespace
 
 std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
@@ -197,5 +221,23 @@ void sortOperators(std::vector<OperatorRow>& operators) {
     return std::tie(b.deviceNs, b.selfNs, a.name, a.shapes) < std::tie(a.deviceNs, a.selfNs, b.name, b.shapes);
   });
 }
+
+namespace parts {
+
+constinit const AnalysisPart operators{.name = "operators",
+                                       .add =
+                                           [](Analysis& analysis, const TraceChunk& chunk) {
+                                             OperatorTables& tables = analysis.of<OperatorTables>();
+                                             addOperators(analysis, chunk, GroupBy::Name, analysis.scope.steps,
+                                                          tables.byName);
+                                             addOperators(analysis, chunk, GroupBy::NameAndShapes, {}, tables.byShapes);
+                                           },
+                                       .finish =
+                                           [](Analysis& analysis) {
+                                             sortOperators(analysis.of<OperatorTables>().byName);
+                                             sortOperators(analysis.of<OperatorTables>().byShapes);
+                                           }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

@@ -9,13 +9,14 @@
 #include <unordered_set>
 
 #include "analyses/memory/gradient_clearing.h"
+#include "analyses/parts.h"
 #include "analyses/time/interval_set.h"
 #include "analyses/work/launch_index.h"
 #include "analyses/work/name_guesses.h"
+#include "analyses/work/patterns.h"
 #include "analyses/work/repeats.h"
-#include "lacuna/analyzer/args.h"
-#include "lacuna/analyzer/patterns.h"
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/bounds.h"
 #include "lacuna/prof/nvtx_mapper.h"
 
@@ -266,5 +267,20 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
   if (!status) return status.error();
   return stats;
 }
+
+namespace parts {
+
+constinit const AnalysisPart patterns{
+    .name = "patterns", .add = [](Analysis& analysis, const TraceChunk& chunk) {
+      mergePatterns(analysis.of<PatternStats>(), launchPatterns(*analysis.store, chunk.timeline, chunk.index,
+                                                                chunk.inSteps, analysis.scope.steps, analysis.steps));
+    }};
+
+constinit const AnalysisPart operatorPatterns{
+    .name = "operator patterns", .compute = [](Analysis& analysis) {
+      return keep(analysis, analyzer::operatorPatterns(*analysis.store, analysis.window, analysis.scope));
+    }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

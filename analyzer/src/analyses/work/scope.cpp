@@ -7,6 +7,13 @@
 
 namespace lacuna::analyzer {
 
+Selection Selection::memoryOf(prof::DeviceId device) {
+  Selection one;
+  one.everything = false;
+  one.devices.insert(device);
+  return one;
+}
+
 bool Selection::holds(prof::ThreadId thread) const {
   if (everything) return true;
   const auto process = processOfThread.find(thread);

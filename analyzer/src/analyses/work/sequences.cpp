@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/sequences.h"
-#include "analyses/work/name_guesses.h"
+#include "analyses/work/sequences.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +8,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyses/parts.h"
 #include "analyses/work/launch_index.h"
+#include "analyses/work/name_guesses.h"
 #include "lacuna/prof/bounds.h"
 #include "lacuna/prof/nvtx_mapper.h"
 
@@ -324,5 +325,16 @@ void mergeSequences(SequenceStats& into, SequenceStats more) {
   merge(into.repeated, std::move(more.repeated));
   merge(into.pointwise, std::move(more.pointwise));
 }
+
+namespace parts {
+
+constinit const AnalysisPart sequences{.name = "sequences", .add = [](Analysis& analysis, const TraceChunk& chunk) {
+                                         mergeSequences(
+                                             analysis.of<SequenceStats>(),
+                                             kernelSequences(*analysis.store, chunk.timeline, chunk.index,
+                                                             chunk.inSteps, analysis.steps, analysis.scope.steps));
+                                       }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/step_work.h"
+#include "analyses/work/step_work.h"
 
+#include "analyses/parts.h"
 #include "analyses/work/launch_index.h"
 #include "lacuna/prof/bounds.h"
 
@@ -23,5 +24,14 @@ void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::Ti
     prof::addTo(sum.ns, span.endNs - span.startNs);
   }
 }
+
+namespace parts {
+
+constinit const AnalysisPart stepWork{.name = "step work", .add = [](Analysis& analysis, const TraceChunk& chunk) {
+                                        addStepWork(chunk.timeline, chunk.index, chunk.inSteps, analysis.scope.steps,
+                                                    analysis.of<StepWork>());
+                                      }};
+
+}  // namespace parts
 
 }  // namespace lacuna::analyzer

@@ -8,7 +8,7 @@
 
 #include "formats/json_text.h"
 #include "import/chrome/same_text.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

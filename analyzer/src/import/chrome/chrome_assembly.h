@@ -9,7 +9,7 @@
 #include "import/chrome/chrome_rows.h"
 #include "import/chrome/imported_places.h"
 #include "import/chrome/range_edges.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

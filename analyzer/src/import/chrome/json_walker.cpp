@@ -10,7 +10,7 @@
 #include <bit>
 #include <cstring>
 
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

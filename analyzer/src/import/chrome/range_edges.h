@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "import/arg_joining.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "formats/proto_wire.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

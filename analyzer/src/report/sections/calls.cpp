@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyses/work/calls.h"
 #include "lacuna/prof/amounts.h"
 #include "report/sections/registry.h"
 #include "report/text_cells.h"
@@ -26,19 +27,20 @@ const Column<CallRow> kColumns[]{
 };
 
 std::vector<Table> tables(const Analysis& analysis) {
-  return {tableOf("calls", "driver, launch and synchronising calls, costliest first", kColumns, analysis.calls)};
+  return {
+      tableOf("calls", "driver, launch and synchronising calls, costliest first", kColumns, analysis.of<CallTable>())};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   page.title(sections::calls.title);
-  if (analysis.calls.empty()) page.line(" no driver or synchronising calls were recorded");
+  if (analysis.of<CallTable>().empty()) page.line(" no driver or synchronising calls were recorded");
   const int nameWidth = (page.width() - 28 - page.bandWidth()) * 6 / 10;
-  if (!analysis.calls.empty()) {
+  if (!analysis.of<CallTable>().empty()) {
     page.line(page.styled(
         fmt::format(" {} {:>8} {:>11} {}by", padded("name", nameWidth), "count", "total", page.bandTitle()), "2"));
   }
-  for (std::size_t i = 0; i < analysis.calls.size() && static_cast<int>(i) < rows; ++i) {
-    const CallRow& row = analysis.calls[i];
+  for (std::size_t i = 0; i < analysis.of<CallTable>().size() && static_cast<int>(i) < rows; ++i) {
+    const CallRow& row = analysis.of<CallTable>()[i];
     const std::string cells = fmt::format(" {} {:>8} {:>11} {}{}", padded(row.name, nameWidth), row.count,
                                           prof::timeText(row.totalNs), page.bandCell(row.recordingNs, row.totalNs),
                                           shortened(row.caller, page.width() - 25 - nameWidth - page.bandWidth()));

@@ -32,14 +32,14 @@ const Column<CauseDetail> kColumns[]{
 
 std::vector<Table> tables(const Analysis& analysis) {
   return {tableOf("causes", "idle time by cause and by the operator, call or range behind it; costliest first",
-                  kColumns, analysis.details)};
+                  kColumns, analysis.of<IdleCauses>().details)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   page.title(sections::causes.title);
-  if (analysis.details.empty()) page.line(" no idle time");
-  for (std::size_t i = 0; i < analysis.details.size() && static_cast<int>(i) < rows; ++i) {
-    const CauseDetail& detail = analysis.details[i];
+  if (analysis.of<IdleCauses>().details.empty()) page.line(" no idle time");
+  for (std::size_t i = 0; i < analysis.of<IdleCauses>().details.size() && static_cast<int>(i) < rows; ++i) {
+    const CauseDetail& detail = analysis.of<IdleCauses>().details[i];
     page.line(fmt::format(" {:>11} {:>7}×  {} {}", prof::timeText(detail.ns), detail.count,
                           padded(causeLabel(detail.cause), 26),
                           shortened(withoutScopes(detail.name), page.width() - 51)));

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyses/ranks/communication.h"
+#include "analyses/ranks/ranks.h"
 #include "formats/kernel_name.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
@@ -66,12 +68,12 @@ const Column<RankRow> kRanks[]{
 
 std::vector<Table> tables(const Analysis& analysis) {
   return {tableOf("collectives", "collectives by kernel and communicator, most exposed first", kCollectives,
-                  analysis.communication.collectives),
-          tableOf("ranks", "each rank's part in the collectives", kRanks, analysis.ranks.rows)};
+                  analysis.of<CommunicationStats>().collectives),
+          tableOf("ranks", "each rank's part in the collectives", kRanks, analysis.of<RankStats>().rows)};
 }
 
 Lines notes(const Analysis& analysis) {
-  const CommunicationStats& comm = analysis.communication;
+  const CommunicationStats& comm = analysis.of<CommunicationStats>();
   if (comm.totalNs == 0) return {};
   return {fmt::format(" {} in all{}, {} of it exposed", prof::timeText(comm.totalNs),
                       bandInBrackets(comm.recordingNs, comm.totalNs),
@@ -79,7 +81,7 @@ Lines notes(const Analysis& analysis) {
 }
 
 void addRanks(const Analysis& analysis, Lines& out) {
-  const RankStats& ranks = analysis.ranks;
+  const RankStats& ranks = analysis.of<RankStats>();
   if (ranks.rows.empty()) return;
   out.push_back(fmt::format(
       " {} of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute differs by {}",
@@ -145,14 +147,14 @@ void addCollectives(const CommunicationStats& comm, int width, int rows, Lines& 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   Lines lines = notes(analysis);
   if (!lines.empty()) {
-    addCollectives(analysis.communication, page.width(), rows, lines);
+    addCollectives(analysis.of<CommunicationStats>(), page.width(), rows, lines);
     addRanks(analysis, lines);
   }
   writeLines(page, sections::communication, lines);
 }
 
 void json(JsonWriter& json, const Analysis& analysis) {
-  const CommunicationStats& comm = analysis.communication;
+  const CommunicationStats& comm = analysis.of<CommunicationStats>();
   const std::vector<Table> both = tables(analysis);
   json.key("communication")
       .beginObject()
@@ -160,9 +162,9 @@ void json(JsonWriter& json, const Analysis& analysis) {
       .field("exposed_ns", comm.exposedNs)
       .field("recording_ns", comm.recordingNs);
   for (const Table& table : both) writeRows(json.key(table.key), table);
-  json.field("matched", analysis.ranks.matched)
-      .field("unmatched", analysis.ranks.unmatched)
-      .field("imbalance", analysis.ranks.imbalance)
+  json.field("matched", analysis.of<RankStats>().matched)
+      .field("unmatched", analysis.of<RankStats>().unmatched)
+      .field("imbalance", analysis.of<RankStats>().imbalance)
       .endObject();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyses/work/copies.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -39,16 +40,17 @@ const Column<Line> kColumns[]{
 std::vector<Table> tables(const Analysis& analysis) {
   std::vector<Line> lines;
   for (std::size_t i = 0; i < kCopyKindCount; ++i) {
-    if (analysis.copies.byKind[i].count > 0) lines.push_back({copyKindName(i), &analysis.copies.byKind[i]});
+    if (analysis.of<CopyStats>().byKind[i].count > 0)
+      lines.push_back({copyKindName(i), &analysis.of<CopyStats>().byKind[i]});
   }
   return {tableOf("copies", "by kind; those that occurred", kColumns, lines)};
 }
 
 Lines notes(const Analysis& analysis) {
-  if (analysis.copies.pageableCount == 0) return {};
+  if (analysis.of<CopyStats>().pageableCount == 0) return {};
   return {fmt::format(" {} from or to pageable memory, {}",
-                      prof::countText(analysis.copies.pageableCount, "copy", "copies"),
-                      prof::timeText(analysis.copies.pageableNs))};
+                      prof::countText(analysis.of<CopyStats>().pageableCount, "copy", "copies"),
+                      prof::timeText(analysis.of<CopyStats>().pageableNs))};
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <climits>
+#include <string>
+#include <vector>
 
 #include "analysis/devices.h"
-#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "report/ledger_json.h"
 #include "report/sections/registry.h"
@@ -29,6 +31,34 @@ void text(TextPage& page, const Analysis& analysis, int) {
         prof::countText(device.kernels, "kernel"), device.rank >= 0 ? fmt::format(", rank {}", device.rank) : ""));
     page.bar(device.ledger);
   }
+}
+
+const Column<DeviceAccount> kColumns[]{
+    {{"id", "device", ColumnKind::Text, "`cuda:0`"}, kValueOf<&DeviceAccount::label>},
+    {{"kind", "", ColumnKind::Text, "`cuda`, `cpu`, …"},
+     [](const DeviceAccount& row) -> TableCell { return std::string(deviceKindName(row.kind)); }},
+    {{"index", "", ColumnKind::Count, "of its kind, in its process"}, kValueOf<&DeviceAccount::index>},
+    {{"uuid", "", ColumnKind::Text, "empty where not known"}, kValueOf<&DeviceAccount::uuid>},
+    {{"name", "name", ColumnKind::Text, "the product"}, kValueOf<&DeviceAccount::name>},
+    {{"process", "", ColumnKind::Count, "the operating system's number"}, kValueOf<&DeviceAccount::osPid>},
+    {{"rank", "rank", ColumnKind::Count, "-1 where there is none"}, kValueOf<&DeviceAccount::rank>},
+    {{"span_ns", "span", ColumnKind::Time, "from its first work to its last"},
+     [](const DeviceAccount& row) -> TableCell { return row.window.endNs - row.window.startNs; }},
+    {{"busy_ns", "busy", ColumnKind::Time, "of the span"},
+     [](const DeviceAccount& row) -> TableCell { return row.ledger.busyNs(); }},
+    {{"idle_ns", "idle", ColumnKind::Time, "of the span"},
+     [](const DeviceAccount& row) -> TableCell { return row.ledger.idleNs(); }},
+    {{"kernel_ns", "", ColumnKind::Time, "kernels, added up"}, kValueOf<&DeviceAccount::kernelNs>},
+    {{"memcpy_ns", "", ColumnKind::Time, "copies, added up"}, kValueOf<&DeviceAccount::memcpyNs>},
+    {{"memset_ns", "", ColumnKind::Time, "fills, added up"}, kValueOf<&DeviceAccount::memsetNs>},
+    {{"comm_ns", "", ColumnKind::Time, "communication, added up"}, kValueOf<&DeviceAccount::commNs>},
+    {{"comm_exposed_ns", "", ColumnKind::Time, "communication that no compute hides"},
+     [](const DeviceAccount& row) -> TableCell { return row.ledger[Cause::ExposedCommunication]; }},
+    {{"kernels", "kernels", ColumnKind::Count, "that it ran"}, kValueOf<&DeviceAccount::kernels>},
+};
+
+std::vector<Table> tables(const Analysis& analysis) {
+  return {tableOf("devices", "by kind and index", kColumns, analysis.devices)};
 }
 
 void writeDevice(JsonWriter& json, const DeviceAccount& device) {
@@ -85,6 +115,7 @@ constinit const Section devices{
     .name = "devices",
     .title = "Devices",
     .about = "each device's own ledger",
+    .tables = of_devices::tables,
     .overviewRows = INT_MAX,
     .text = of_devices::text,
     .json = of_devices::json,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyses/work/efficiency.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -40,7 +41,7 @@ const Column<RooflineRow> kColumns[]{
 };
 
 std::vector<Table> tables(const Analysis& analysis) {
-  const std::vector<RooflineRow>& rows = analysis.efficiency.rows;
+  const std::vector<RooflineRow>& rows = analysis.of<EfficiencyStats>().rows;
   return {tableOf("roofline", "operators whose arithmetic is known, longest on the device first; at most 100", kColumns,
                   std::span(rows).first(std::min(kListed, rows.size())))};
 }
@@ -61,7 +62,7 @@ std::string numbersLine(const EfficiencyStats& stats) {
 }
 
 Lines notes(const Analysis& analysis) {
-  const EfficiencyStats& stats = analysis.efficiency;
+  const EfficiencyStats& stats = analysis.of<EfficiencyStats>();
   Lines out;
   if (stats.rows.empty() && (stats.matrixNs == 0 || stats.occupancy < 0)) return out;
   const bool onlyHost = std::all_of(analysis.devices.begin(), analysis.devices.end(),
@@ -103,12 +104,13 @@ void addRoofline(const EfficiencyStats& stats, int width, int rows, Lines& out) 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   Lines lines = notes(analysis);
   for (std::string& line : lines) line = shortened(line, 2 * page.width());
-  if (!analysis.efficiency.rows.empty()) addRoofline(analysis.efficiency, page.width(), rows, lines);
+  if (!analysis.of<EfficiencyStats>().rows.empty())
+    addRoofline(analysis.of<EfficiencyStats>(), page.width(), rows, lines);
   writeLines(page, sections::efficiency, lines);
 }
 
 void json(JsonWriter& json, const Analysis& analysis) {
-  const EfficiencyStats& stats = analysis.efficiency;
+  const EfficiencyStats& stats = analysis.of<EfficiencyStats>();
   json.key("efficiency")
       .beginObject()
       .field("flops", stats.flops)

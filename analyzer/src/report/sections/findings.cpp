@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <vector>
 
 #include "lacuna/analyzer/findings.h"
-#include "lacuna/analyzer/summary.h"
-#include "lacuna/analyzer/utf8.h"
-#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/text.h"
 #include "report/gain_factors.h"
 #include "report/sections/registry.h"
 
@@ -33,11 +33,12 @@ void writeFinding(TextPage& page, const Analysis& analysis, std::size_t number, 
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   page.title(sections::findings.title);
-  if (analysis.findings.empty()) page.wrapped(noFindings(analysis), 1, 3);
-  for (std::size_t i = 0; i < analysis.findings.size() && static_cast<int>(i) < rows; ++i)
-    writeFinding(page, analysis, i + 1, analysis.findings[i]);
-  if (static_cast<int>(analysis.findings.size()) > rows) {
-    page.line(fmt::format("    and {} more: --section findings", static_cast<int>(analysis.findings.size()) - rows));
+  if (analysis.of<Findings>().empty()) page.wrapped(noFindings(analysis), 1, 3);
+  for (std::size_t i = 0; i < analysis.of<Findings>().size() && static_cast<int>(i) < rows; ++i)
+    writeFinding(page, analysis, i + 1, analysis.of<Findings>()[i]);
+  if (static_cast<int>(analysis.of<Findings>().size()) > rows) {
+    page.line(
+        fmt::format("    and {} more: --section findings", static_cast<int>(analysis.of<Findings>().size()) - rows));
   }
 }
 
@@ -47,6 +48,51 @@ Row rowOf(const Store& store, decltype(Row::id) id) {
     if (const Row row = store.row<Row>(i); row.id == id) return row;
   }
   return {};
+}
+
+std::string_view severityName(Severity severity) {
+  constexpr std::string_view kSeverities[]{"low", "medium", "high"};
+  return kSeverities[static_cast<std::size_t>(severity)];
+}
+
+std::string_view kindName(FindingKind kind) {
+  return kind == FindingKind::Fault ? "fault" : "opportunity";
+}
+
+const Column<Finding> kColumns[]{
+    {{"id", "", ColumnKind::Text, "its name in docs/analyses/findings.md"},
+     [](const Finding& row) -> TableCell { return std::string(findingKey(row.id)); }},
+    {{"kind", "", ColumnKind::Text, "`fault` or `opportunity`"},
+     [](const Finding& row) -> TableCell { return std::string(kindName(row.kind)); }},
+    {{"severity", "", ColumnKind::Text, "`low`, `medium` or `high`"},
+     [](const Finding& row) -> TableCell { return std::string(severityName(row.severity)); }},
+    {{"title", "finding", ColumnKind::Text, "one line: what costs how much"}, kValueOf<&Finding::title>},
+    {{"cost_ns_per_step", "cost", ColumnKind::Time, "a step; 0 where the cost is not time"},
+     kValueOf<&Finding::costNsPerStep>},
+    {{"recording_ns_per_step", "±", ColumnKind::Band, "what of the cost recording may be", "cost_ns_per_step"},
+     kValueOf<&Finding::recordingNsPerStep>},
+    {{"predicted_gain_ns_per_step", "gain", ColumnKind::Time, "what the fix is predicted to gain"},
+     kValueOf<&Finding::predictedGainNsPerStep>},
+    {{"gain_low_ns_per_step", "", ColumnKind::Time, "the lower end of the prediction's interval"},
+     kValueOf<&Finding::gainLowNsPerStep>},
+    {{"gain_high_ns_per_step", "", ColumnKind::Time, "the upper end"}, kValueOf<&Finding::gainHighNsPerStep>},
+    {{"base_ns_per_step", "", ColumnKind::Time, "the step that the gain is taken from"},
+     kValueOf<&Finding::baseNsPerStep>},
+    {{"gain_basis", "", ColumnKind::Text, "how the gain was found"},
+     [](const Finding& row) -> TableCell { return std::string(gainBasisName(row.gainBasis)); }},
+    {{"predicted_gain_bytes", "frees", ColumnKind::Bytes, "of memory; 0 where the finding is about time"},
+     kValueOf<&Finding::predictedGainBytes>},
+    {{"not_predicted", "", ColumnKind::Text, "why there is no prediction; else empty"},
+     kValueOf<&Finding::notPredicted>},
+    {{"confidence", "confidence", ColumnKind::Share, "how sure the finding is"}, kValueOf<&Finding::confidence>},
+    {{"knob", "change", ColumnKind::Text, "the change for `whatif` and `tune`; empty where only code helps"},
+     kValueOf<&Finding::knob>},
+    {{"advice", "fix", ColumnKind::Text, "what to do"}, kValueOf<&Finding::advice>},
+    {{"count", "times", ColumnKind::Count, "how often in the window"}, kValueOf<&Finding::count>},
+};
+
+std::vector<Table> tables(const Analysis& analysis) {
+  return {tableOf("findings", "faults before opportunities, costliest first", kColumns, analysis.of<Findings>())};
 }
 
 /// Device and queue are called as in devices[], processes and threads as by the operating system.
@@ -64,11 +110,10 @@ void writeOwner(JsonWriter& json, const Analysis& analysis, const Evidence& evid
 }
 
 void writeFinding(JsonWriter& json, const Analysis& analysis, const Finding& finding) {
-  constexpr std::string_view kSeverities[]{"low", "medium", "high"};
   json.beginObject()
       .field("id", findingKey(finding.id))
-      .field("kind", finding.kind == FindingKind::Fault ? "fault" : "opportunity")
-      .field("severity", kSeverities[static_cast<std::size_t>(finding.severity)])
+      .field("kind", kindName(finding.kind))
+      .field("severity", severityName(finding.severity))
       .field("title", finding.title)
       .field("cost_ns_per_step", finding.costNsPerStep)
       .field("recording_ns_per_step", finding.recordingNsPerStep)
@@ -99,18 +144,18 @@ void writeFinding(JsonWriter& json, const Analysis& analysis, const Finding& fin
 
 void json(JsonWriter& json, const Analysis& analysis) {
   json.key("findings").beginArray();
-  for (const Finding& finding : analysis.findings) writeFinding(json, analysis, finding);
+  for (const Finding& finding : analysis.of<Findings>()) writeFinding(json, analysis, finding);
   json.endArray();
 }
 
 void html(HtmlPage& page, const Analysis& analysis) {
   page.heading(sections::findings.title);
-  if (analysis.findings.empty()) {
+  if (analysis.of<Findings>().empty()) {
     std::string none = noFindings(analysis);
     none.front() = 'N';
     page.markup(fmt::format("<p>{}.</p>\n", xmlText(none)));
   }
-  for (const Finding& finding : analysis.findings) {
+  for (const Finding& finding : analysis.of<Findings>()) {
     const bool fault = finding.kind == FindingKind::Fault;
     const std::string band = humanBand(finding.recordingNsPerStep, finding.costNsPerStep);
     const std::string title = band.empty() ? finding.title : fmt::format("{} ({})", finding.title, band);
@@ -132,6 +177,7 @@ constinit const Section findings{
     .name = "findings",
     .title = "Findings",
     .about = "what is wrong or could be switched on, its cost, its fix and the gain",
+    .tables = of_findings::tables,
     .overviewRows = 3,
     .text = of_findings::text,
     .json = of_findings::json,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyses/work/kernels.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "report/phrases.h"
@@ -42,32 +43,32 @@ const Column<Line> kColumns[]{
 
 std::vector<Table> tables(const Analysis& analysis) {
   std::int64_t total = 1;
-  for (const KernelRow& row : analysis.kernels) prof::addTo(total, row.totalNs);
+  for (const KernelRow& row : analysis.of<KernelTable>()) prof::addTo(total, row.totalNs);
   std::vector<Line> lines;
-  for (const KernelRow& row : analysis.kernels)
+  for (const KernelRow& row : analysis.of<KernelTable>())
     lines.push_back({&row, ratio(static_cast<double>(row.totalNs), static_cast<double>(total))});
   return {tableOf("kernels", "by name, costliest first", kColumns, lines)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   page.title(sections::kernels.title);
-  if (analysis.kernels.empty()) page.line(" none were recorded");
+  if (analysis.of<KernelTable>().empty()) page.line(" none were recorded");
   std::int64_t total = 1;
-  for (const KernelRow& row : analysis.kernels) prof::addTo(total, row.totalNs);
+  for (const KernelRow& row : analysis.of<KernelTable>()) prof::addTo(total, row.totalNs);
   constexpr int kShortestName = 15;
   const bool hasMean = page.width() >= 45 + kShortestName + page.bandWidth();
   const auto mean = [&](std::string_view text) { return hasMean ? fmt::format(" {:>11}", text) : std::string(); };
   const int nameWidth = std::max(10, page.width() - (hasMean ? 45 : 33) - page.bandWidth());
-  if (!analysis.kernels.empty())
+  if (!analysis.of<KernelTable>().empty())
     page.line(page.styled(fmt::format(" {} {:>8} {:>11} {}{:>8}{}", padded("name", nameWidth), "count", "total",
                                       page.bandTitle(), "share", mean("mean")),
                           "2"));
-  const std::size_t shown = std::min(analysis.kernels.size(), static_cast<std::size_t>(std::max(0, rows)));
+  const std::size_t shown = std::min(analysis.of<KernelTable>().size(), static_cast<std::size_t>(std::max(0, rows)));
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < shown; ++i) names.push_back(analysis.kernels[i].name);
+  for (std::size_t i = 0; i < shown; ++i) names.push_back(analysis.of<KernelTable>()[i].name);
   const std::vector<std::string> cells = paddedNames(names, nameWidth);
   for (std::size_t i = 0; i < shown; ++i) {
-    const KernelRow& row = analysis.kernels[i];
+    const KernelRow& row = analysis.of<KernelTable>()[i];
     page.line(fmt::format(" {} {:>8} {:>11} {}{:>8}{}", cells[i], row.count, prof::timeText(row.totalNs),
                           page.bandCell(row.recordingNs, row.totalNs),
                           prof::shareText(static_cast<double>(row.totalNs) / static_cast<double>(total)),

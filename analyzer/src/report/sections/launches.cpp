@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analyses/time/queue_length.h"
+#include "analyses/work/launches.h"
 #include "analysis/devices.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
@@ -45,7 +47,7 @@ const Column<Queue> kColumns[]{
 };
 
 Lines notes(const Analysis& analysis) {
-  const LaunchStats& stats = analysis.launches;
+  const LaunchStats& stats = analysis.of<LaunchStats>();
   if (stats.launches == 0) return {" no launch could be joined to device work"};
   const auto share = [&](std::uint64_t count) { return prof::shareText(ratio(double(count), double(stats.launches))); };
   const Ledger step = analysis.meanStepLedger();
@@ -70,7 +72,7 @@ Lines notes(const Analysis& analysis) {
 /// The queues whose work waited longest.
 void addQueueLengths(const Analysis& analysis, int width, int rows, Lines& out) {
   std::vector<const QueueLength*> order;
-  for (const QueueLength& row : analysis.queueLengths) order.push_back(&row);
+  for (const QueueLength& row : analysis.of<QueueLengths>()) order.push_back(&row);
   std::ranges::stable_sort(order, std::greater(), &QueueLength::waitedNs);
   if (order.empty()) return;
   // Five columns of figures beside the name.
@@ -92,13 +94,13 @@ void addQueueLengths(const Analysis& analysis, int width, int rows, Lines& out) 
 
 std::vector<Table> tables(const Analysis& analysis) {
   std::vector<Queue> queues;
-  for (const QueueLength& row : analysis.queueLengths) queues.push_back({&row, placeOf(analysis, row.queue)});
+  for (const QueueLength& row : analysis.of<QueueLengths>()) queues.push_back({&row, placeOf(analysis, row.queue)});
   return {tableOf("queue_lengths", "launches that wait in each queue", kColumns, queues)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   Lines lines = notes(analysis);
-  if (analysis.launches.launches > 0) addQueueLengths(analysis, page.width(), rows, lines);
+  if (analysis.of<LaunchStats>().launches > 0) addQueueLengths(analysis, page.width(), rows, lines);
   writeLines(page, sections::launches, lines);
 }
 
@@ -118,14 +120,14 @@ void writeLaunches(JsonWriter& json, const LaunchStats& launches) {
 }
 
 void json(JsonWriter& json, const Analysis& analysis) {
-  writeLaunches(json, analysis.launches);
+  writeLaunches(json, analysis.of<LaunchStats>());
   const Table table = tables(analysis).front();
   json.key("queue_lengths").beginArray();
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     json.beginObject();
     writeCells(json, table, i);
     json.key("curve").beginArray();
-    for (const QueueLengthPoint& point : analysis.queueLengths[i].curve)
+    for (const QueueLengthPoint& point : analysis.of<QueueLengths>()[i].curve)
       json.beginObject().field("time_ns", point.timeNs).field("max", point.most).endObject();
     json.endArray().endObject();
   }

@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/time/bottleneck.h"
 #include "analysis/shown_steps.h"
 #include "formats/kernel_name.h"
-#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "report/ledger_json.h"
 #include "report/sections/registry.h"
@@ -42,7 +43,7 @@ std::string_view boundWords(BoundBy bound) {
 }
 
 std::string bottleneckLine(const Analysis& analysis) {
-  const Bottleneck& bottleneck = analysis.bottleneck;
+  const Bottleneck& bottleneck = analysis.of<Bottleneck>();
   if (bottleneck.by == BoundBy::Nothing) return {};
   std::string others;
   for (std::size_t i = 0; i < kBoundCount; ++i) {
@@ -59,12 +60,13 @@ std::string bottleneckLine(const Analysis& analysis) {
 
 std::string ledgerWindowLine(const Analysis& analysis) {
   if (analysis.devices.empty()) return {};
-  const std::string total = prof::timeText(analysis.ledger.totalNs());
+  const std::string total = prof::timeText(analysis.ledgers.run.totalNs());
   std::string out = analysis.devices.size() == 1
                         ? fmt::format("of {} between the first and the last device work", total)
                         : fmt::format("of {} of {} devices, between the first and the last work of each", total,
                                       analysis.devices.size());
-  for (const auto& [stretch, where] : {std::pair(&analysis.before, "before"), std::pair(&analysis.after, "after")}) {
+  for (const auto& [stretch, where] : {std::pair(&analysis.of<StretchesWithoutDevices>().before, "before"),
+                                       std::pair(&analysis.of<StretchesWithoutDevices>().after, "after")}) {
     if (100 * stretch->ns < analysis.window.endNs - analysis.window.startNs || stretch->ns == 0) continue;
     out += fmt::format("; {} {} it, ", prof::timeText(stretch->ns), where);
     const std::string name = shortened(withoutScopes(stretch->longest), kHostNameWidth);
@@ -93,9 +95,9 @@ std::string setUpWords(const UnknownPlaces& places) {
 
 std::string unknownLine(const Analysis& analysis) {
   constexpr int kTold = 100;  // from a hundredth of the ledger on
-  const UnknownPlaces& places = analysis.unknown;
-  const std::int64_t unknownNs = analysis.ledger[Cause::Unknown];
-  if (unknownNs == 0 || kTold * unknownNs < analysis.ledger.totalNs() || analysis.steps.all.empty()) return {};
+  const UnknownPlaces& places = analysis.of<UnknownPlaces>();
+  const std::int64_t unknownNs = analysis.ledgers.run[Cause::Unknown];
+  if (unknownNs == 0 || kTold * unknownNs < analysis.ledgers.run.totalNs() || analysis.steps.all.empty()) return {};
   std::string out;
   const auto add = [&](std::int64_t ns, std::string_view where) {
     if (kTold * ns >= unknownNs)
@@ -120,7 +122,7 @@ std::string unknownLine(const Analysis& analysis) {
 std::vector<Table> tables(const Analysis& analysis) {
   std::vector<BoundPart> parts;
   for (std::size_t i = 0; i < kBoundCount; ++i)
-    parts.push_back({static_cast<BoundBy>(i), analysis.bottleneck.shares[i]});
+    parts.push_back({static_cast<BoundBy>(i), analysis.of<Bottleneck>().shares[i]});
   return {tableOf("bottleneck", "what takes a step", kBound, parts)};
 }
 
@@ -130,15 +132,16 @@ void text(TextPage& page, const Analysis& analysis, int) {
     return;
   }
   page.title(sections::ledger.title);
-  page.bar(analysis.ledger);
-  const std::int64_t total = std::max<std::int64_t>(1, analysis.ledger.totalNs());
+  page.bar(analysis.ledgers.run);
+  const std::int64_t total = std::max<std::int64_t>(1, analysis.ledgers.run.totalNs());
   std::vector<Cause> order;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
-    if (analysis.ledger.ns[i] > 0 || static_cast<Cause>(i) == Cause::Unknown) order.push_back(static_cast<Cause>(i));
+    if (analysis.ledgers.run.ns[i] > 0 || static_cast<Cause>(i) == Cause::Unknown)
+      order.push_back(static_cast<Cause>(i));
   }
   std::stable_sort(order.begin(), order.end(), [&](Cause a, Cause b) {
     if (isBusy(a) != isBusy(b)) return isBusy(a);
-    return analysis.ledger[a] > analysis.ledger[b];
+    return analysis.ledgers.run[a] > analysis.ledgers.run[b];
   });
   const int perRow = page.width() >= 134 ? 2 : 1;
   const Ledger step = analysis.meanStepLedger();
@@ -158,7 +161,7 @@ void text(TextPage& page, const Analysis& analysis, int) {
   std::string row;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Cause cause = order[i];
-    const std::int64_t ns = analysis.ledger[cause];
+    const std::int64_t ns = analysis.ledgers.run[cause];
     row += fmt::format(
         " {} {} {:>7} {:>11}{} {:<{}}  ", page.marked(cause, page.mark(cause)), padded(causeLabel(cause), 26),
         prof::shareText(static_cast<double>(ns) / static_cast<double>(total)), prof::timeText(step[cause]), perStep,
@@ -175,12 +178,12 @@ void text(TextPage& page, const Analysis& analysis, int) {
 
 void writeLedgerWindow(JsonWriter& json, const Analysis& analysis) {
   json.key("ledger_window").beginObject();
-  json.field("before_ns", analysis.before.ns)
-      .field("before_longest", analysis.before.longest)
-      .field("before_longest_ns", analysis.before.longestNs)
-      .field("after_ns", analysis.after.ns)
-      .field("after_longest", analysis.after.longest)
-      .field("after_longest_ns", analysis.after.longestNs)
+  json.field("before_ns", analysis.of<StretchesWithoutDevices>().before.ns)
+      .field("before_longest", analysis.of<StretchesWithoutDevices>().before.longest)
+      .field("before_longest_ns", analysis.of<StretchesWithoutDevices>().before.longestNs)
+      .field("after_ns", analysis.of<StretchesWithoutDevices>().after.ns)
+      .field("after_longest", analysis.of<StretchesWithoutDevices>().after.longest)
+      .field("after_longest_ns", analysis.of<StretchesWithoutDevices>().after.longestNs)
       .endObject();
 }
 
@@ -202,10 +205,10 @@ void writeUnknown(JsonWriter& json, const UnknownPlaces& places) {
 
 void json(JsonWriter& json, const Analysis& analysis) {
   json.key("ledger");
-  writeLedger(json, analysis.ledger, analysis.bands.run);
+  writeLedger(json, analysis.ledgers.run, analysis.ledgers.bands.run);
   writeLedgerWindow(json, analysis);
-  writeUnknown(json, analysis.unknown);
-  json.key("bottleneck").beginObject().field("bound_by", boundName(analysis.bottleneck.by)).key("parts");
+  writeUnknown(json, analysis.of<UnknownPlaces>());
+  json.key("bottleneck").beginObject().field("bound_by", boundName(analysis.of<Bottleneck>().by)).key("parts");
   writeRows(json, tables(analysis).front());
   json.endObject();
 }
@@ -213,8 +216,8 @@ void json(JsonWriter& json, const Analysis& analysis) {
 void html(HtmlPage& page, const Analysis& analysis) {
   if (analysis.devices.empty()) return;
   page.heading(sections::ledger.title);
-  page.bar(analysis.ledger, analysis.bands.run);
-  const auto total = static_cast<double>(std::max<std::int64_t>(1, analysis.ledger.totalNs()));
+  page.bar(analysis.ledgers.run, analysis.ledgers.bands.run);
+  const auto total = static_cast<double>(std::max<std::int64_t>(1, analysis.ledgers.run.totalNs()));
   const Ledger step = analysis.meanStepLedger();
   const Ledger stepBands = analysis.meanStepBands();
   if (!analysis.steps.all.empty()) {
@@ -223,7 +226,7 @@ void html(HtmlPage& page, const Analysis& analysis) {
   }
   page.markup("<ul class=\"legend\">");
   for (std::size_t i = 0; i < kCauseCount; ++i) {
-    const std::int64_t ns = analysis.ledger.ns[i];
+    const std::int64_t ns = analysis.ledgers.run.ns[i];
     if (ns == 0 && static_cast<Cause>(i) != Cause::Unknown) continue;
     const std::string band = humanBand(stepBands.ns[i], step.ns[i]);
     page.markup(fmt::format("<li><i class=\"c{}\"></i><b>{}</b><span>{}</span><span>{}{}</span>{}</li>", i,

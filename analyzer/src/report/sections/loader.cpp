@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "analyses/loader/loader.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -15,7 +16,7 @@ namespace of_loader {
 namespace {
 
 Lines notes(const Analysis& analysis) {
-  const LoaderStats& loader = analysis.loader;
+  const LoaderStats& loader = analysis.of<LoaderStats>();
   Lines out;
   if (!loader.present) return out;
   const std::string batches = prof::countText(loader.batches, "batch", "batches");
@@ -41,11 +42,11 @@ Lines notes(const Analysis& analysis) {
                                                             prof::shareText(loader.utilisation()));
   out.push_back(fmt::format(" {}; a batch takes {} ({})", who, prof::timeText(loader.batchNs()), stages));
   if (loader.meanDepth >= 0) out.push_back(fmt::format(" {:.1f} batches were ready on average", loader.meanDepth));
-  const LoaderVerdict& verdict = analysis.loaderVerdict;
+  const LoaderVerdict& verdict = analysis.of<LoaderVerdict>();
   if (verdict.bound == LoaderBound::None) return out;
   // A finding that has replayed more workers knows better how many help.
-  const bool found =
-      std::ranges::any_of(analysis.findings, [](const Finding& finding) { return ruleOf(finding.id).playsWorkers; });
+  const bool found = std::ranges::any_of(analysis.of<Findings>(),
+                                         [](const Finding& finding) { return ruleOf(finding.id).playsWorkers; });
   const std::string remedy =
       found || verdict.bound == LoaderBound::HandOver || verdict.bound == LoaderBound::Copy
           ? ""
@@ -56,7 +57,7 @@ Lines notes(const Analysis& analysis) {
 }
 
 void json(JsonWriter& json, const Analysis& analysis) {
-  const LoaderStats& loader = analysis.loader;
+  const LoaderStats& loader = analysis.of<LoaderStats>();
   json.key("loader")
       .beginObject()
       .field("batches", loader.batches)
@@ -68,9 +69,9 @@ void json(JsonWriter& json, const Analysis& analysis) {
       .field("batch_ns", loader.batchNs())
       .field("mean_depth", loader.meanDepth)
       .field("cpu_share", loader.cpuShare)
-      .field("bound_by", loaderBoundName(analysis.loaderVerdict.bound))
-      .field("workers_needed", std::uint64_t{analysis.loaderVerdict.workersNeeded})
-      .field("prefetch_needed", std::uint64_t{analysis.loaderVerdict.prefetchNeeded})
+      .field("bound_by", loaderBoundName(analysis.of<LoaderVerdict>().bound))
+      .field("workers_needed", std::uint64_t{analysis.of<LoaderVerdict>().workersNeeded})
+      .field("prefetch_needed", std::uint64_t{analysis.of<LoaderVerdict>().prefetchNeeded})
       .key("stages")
       .beginObject();
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) json.field(kLoaderStages[i], loader.stageNs[i]);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/devices.h"
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -105,16 +106,16 @@ const Column<Edit> kEdits[]{
 };
 
 Table editTable(const Analysis& analysis, const DeviceLabels& labels) {
-  const bool isOne = analysis.memoryStatsByDevice.empty() && !analysis.memoryByDevice.empty();
+  const bool isOne = analysis.of<MemoryTables>().byDevice.empty() && !analysis.of<MemoryTables>().devices.empty();
   std::vector<Edit> rows;
-  for (const PeakEdit& edit : analysis.peakEdits)
-    rows.push_back({&edit, labels.of(isOne ? analysis.memoryByDevice[0].device : edit.device)});
+  for (const PeakEdit& edit : analysis.of<PeakEdits>())
+    rows.push_back({&edit, labels.of(isOne ? analysis.of<MemoryTables>().devices[0].device : edit.device)});
   return tableOf("peak_edits", "what would bring each device's peak down", kEdits, rows);
 }
 
 std::vector<Table> tables(const Analysis& analysis) {
   const DeviceLabels labels(analysis.store.get());
-  return {liveTable(analysis.memory, &labels), editTable(analysis, labels)};
+  return {liveTable(analysis.of<MemoryTables>().all, &labels), editTable(analysis, labels)};
 }
 
 /// The memory of a device, and " of cuda:1" where there are several.
@@ -127,15 +128,16 @@ struct Memory {
 /// Highest peak first.
 std::vector<Memory> memoriesOf(const Analysis& analysis) {
   std::vector<Memory> out;
-  if (analysis.memoryStatsByDevice.empty()) {
-    const bool isOne = analysis.memoryByDevice.size() == 1;
-    out.push_back({&analysis.memory, isOne ? analysis.memoryByDevice.data() : nullptr, {}});
+  if (analysis.of<MemoryTables>().byDevice.empty()) {
+    const bool isOne = analysis.of<MemoryTables>().devices.size() == 1;
+    out.push_back({&analysis.of<MemoryTables>().all, isOne ? analysis.of<MemoryTables>().devices.data() : nullptr, {}});
   }
   const DeviceLabels labels(analysis.store.get());
-  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
-    const DeviceMemory& memory = analysis.memoryByDevice[i];
+  for (std::size_t i = 0; i < analysis.of<MemoryTables>().byDevice.size(); ++i) {
+    const DeviceMemory& memory = analysis.of<MemoryTables>().devices[i];
     if (memory.peakBytes == 0) continue;
-    out.push_back({&analysis.memoryStatsByDevice[i], &memory, " of " + whoseMemory(analysis, labels, memory.device)});
+    out.push_back(
+        {&analysis.of<MemoryTables>().byDevice[i], &memory, " of " + whoseMemory(analysis, labels, memory.device)});
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const Memory& a, const Memory& b) { return a.stats->peakBytes > b.stats->peakBytes; });
@@ -182,7 +184,7 @@ std::string allocatorLine(const AllocatorState& state) {
 
 void addEdits(const Analysis& analysis, const Memory& memory, int width, int rows, Lines& out) {
   int listed = 0;
-  for (const PeakEdit& edit : analysis.peakEdits) {
+  for (const PeakEdit& edit : analysis.of<PeakEdits>()) {
     if (edit.device && (memory.device == nullptr || edit.device != memory.device->device)) continue;
     if (++listed > rows) break;
     if (listed == 1) out.push_back(fmt::format(" to bring the peak{} down:", memory.where));
@@ -197,15 +199,15 @@ void addEdits(const Analysis& analysis, const Memory& memory, int width, int row
 
 /// Counts the devices that have no statistics of their own.
 std::string otherMemories(const Analysis& analysis) {
-  const std::size_t shown = analysis.memoryStatsByDevice.size();
-  if (shown == 0 || shown == analysis.memoryByDevice.size()) return {};
+  const std::size_t shown = analysis.of<MemoryTables>().byDevice.size();
+  if (shown == 0 || shown == analysis.of<MemoryTables>().devices.size()) return {};
   return fmt::format("memory of {} is not shown; none has a higher peak",
-                     prof::countText(analysis.memoryByDevice.size() - shown, "further device"));
+                     prof::countText(analysis.of<MemoryTables>().devices.size() - shown, "further device"));
 }
 
 Lines memoryLines(const Analysis& analysis, int width, int rows) {
   Lines out;
-  if (!analysis.memory.present) return out;
+  if (!analysis.of<MemoryTables>().all.present) return out;
   const std::vector<Memory> memories = memoriesOf(analysis);
   for (std::size_t i = 0; i < memories.size(); ++i) {
     const Memory& memory = memories[i];
@@ -277,10 +279,11 @@ void writeDeviceMemory(JsonWriter& json, const DeviceLabels& labels, const Devic
 
 void writeMemoryUse(JsonWriter& json, const DeviceLabels& labels, const Analysis& analysis) {
   json.key("memory_devices").beginArray();
-  const std::span<const MemoryStats> stats =
-      analysis.memoryStatsByDevice.empty() ? std::span(&analysis.memory, 1) : std::span(analysis.memoryStatsByDevice);
-  for (std::size_t i = 0; i < analysis.memoryByDevice.size(); ++i) {
-    writeDeviceMemory(json, labels, analysis.memoryByDevice[i], i < stats.size() ? &stats[i] : nullptr);
+  const std::span<const MemoryStats> stats = analysis.of<MemoryTables>().byDevice.empty()
+                                                 ? std::span(&analysis.of<MemoryTables>().all, 1)
+                                                 : std::span(analysis.of<MemoryTables>().byDevice);
+  for (std::size_t i = 0; i < analysis.of<MemoryTables>().devices.size(); ++i) {
+    writeDeviceMemory(json, labels, analysis.of<MemoryTables>().devices[i], i < stats.size() ? &stats[i] : nullptr);
   }
   json.endArray().key("peak_edits");
   writeRows(json, editTable(analysis, labels));
@@ -288,7 +291,7 @@ void writeMemoryUse(JsonWriter& json, const DeviceLabels& labels, const Analysis
 
 void json(JsonWriter& json, const Analysis& analysis) {
   const DeviceLabels labels(analysis.store.get());
-  writeMemory(json, labels, analysis.memory);
+  writeMemory(json, labels, analysis.of<MemoryTables>().all);
   writeMemoryUse(json, labels, analysis);
 }
 
@@ -328,11 +331,12 @@ void drawMemory(HtmlPage& page, const MemoryStats& memory, std::string_view wher
 }
 
 void html(HtmlPage& page, const Analysis& analysis) {
-  if (!analysis.memory.present) return;
-  if (analysis.memoryStatsByDevice.empty()) drawMemory(page, analysis.memory, "");
+  if (!analysis.of<MemoryTables>().all.present) return;
+  if (analysis.of<MemoryTables>().byDevice.empty()) drawMemory(page, analysis.of<MemoryTables>().all, "");
   const DeviceLabels labels(analysis.store.get());
-  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i)
-    drawMemory(page, analysis.memoryStatsByDevice[i], whoseMemory(analysis, labels, analysis.memoryByDevice[i].device));
+  for (std::size_t i = 0; i < analysis.of<MemoryTables>().byDevice.size(); ++i)
+    drawMemory(page, analysis.of<MemoryTables>().byDevice[i],
+               whoseMemory(analysis, labels, analysis.of<MemoryTables>().devices[i].device));
   if (const std::string others = otherMemories(analysis); !others.empty()) page.notes({others});
 }
 

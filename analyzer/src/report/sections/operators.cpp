@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/operators.h"
 #include "lacuna/prof/amounts.h"
 #include "report/sections/registry.h"
 #include "report/text_cells.h"
@@ -39,25 +41,25 @@ const Column<OperatorRow> kColumns[]{
 };
 
 Table namesTable(const Analysis& analysis) {
-  return tableOf("operator_names", "the same by name alone", kColumns, analysis.operators);
+  return tableOf("operator_names", "the same by name alone", kColumns, analysis.of<OperatorTables>().byName);
 }
 
 std::vector<Table> tables(const Analysis& analysis) {
   return {tableOf("operators", "by name and input shapes; greatest device time first, then host time of their own",
-                  kColumns, analysis.operatorShapes),
+                  kColumns, analysis.of<OperatorTables>().byShapes),
           namesTable(analysis)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
   page.title(sections::operators.title);
-  if (analysis.operators.empty()) page.line(" none were recorded");
+  if (analysis.of<OperatorTables>().byName.empty()) page.line(" none were recorded");
   // Asked for in full, the table is by input shapes and with memory.
   const bool full = rows == INT_MAX;
-  const auto& table = full ? analysis.operatorShapes : analysis.operators;
+  const auto& table = full ? analysis.of<OperatorTables>().byShapes : analysis.of<OperatorTables>().byName;
   // Figures that have no room beside a name that tells something would break all lines: memory goes first.
   constexpr int kFigures = 47, kMemory = 22, kShortestName = 12, kNameBesideMemory = 28;
   const int room = page.width() - kFigures - 2 * page.bandWidth();
-  const bool withMemory = full && analysis.memory.present && room >= kMemory + kNameBesideMemory;
+  const bool withMemory = full && analysis.of<MemoryTables>().all.present && room >= kMemory + kNameBesideMemory;
   const int nameWidth = std::max(kShortestName, room - (withMemory ? kMemory : 0));
   if (!table.empty()) {
     page.line(page.styled(
@@ -80,14 +82,14 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
                           page.bandCell(row.recordingNs, row.totalNs), prof::timeText(row.selfNs),
                           prof::timeText(row.deviceNs), page.bandCell(row.deviceRecordingNs, row.deviceNs), memory));
   }
-  if (full && analysis.memory.present && !withMemory && !table.empty())
+  if (full && analysis.of<MemoryTables>().all.present && !withMemory && !table.empty())
     page.line(fmt::format(" their memory is shown with --width {} and more",
                           page.width() + kMemory + kNameBesideMemory - room));
 }
 
 /// A page has room for names alone.
 void html(HtmlPage& page, const Analysis& analysis) {
-  if (analysis.operators.empty()) return;
+  if (analysis.of<OperatorTables>().byName.empty()) return;
   page.heading(sections::operators.title);
   page.table(namesTable(analysis));
 }

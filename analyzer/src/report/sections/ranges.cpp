@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
+#include "analyses/time/projection.h"
 #include "report/sections/registry.h"
 
 namespace lacuna::analyzer::sections {
@@ -23,7 +24,7 @@ const Column<ProjectedRange> kColumns[]{
 
 std::vector<Table> tables(const Analysis& analysis) {
   return {tableOf("projected_ranges", "ranges by the device work launched inside them; longest on a device first",
-                  kColumns, analysis.projectedRanges)};
+                  kColumns, analysis.of<ProjectedRanges>())};
 }
 
 }  // namespace

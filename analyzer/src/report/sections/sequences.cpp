@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/work/sequences.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "report/sections/registry.h"
@@ -42,7 +43,7 @@ void addRows(const Analysis& analysis, const std::vector<SequenceRow>& rows, int
 }
 
 Lines sequenceLines(const Analysis& analysis, int width, int rows) {
-  const SequenceStats& stats = analysis.sequences;
+  const SequenceStats& stats = analysis.of<SequenceStats>();
   Lines out;
   if (stats.repeated.empty() && stats.pointwise.empty()) return out;
   out.push_back(fmt::format(" {} {:>9} {:>11} {:>11} {:>8}", padded("kernels in order", std::max(4, width - 44)),
@@ -87,17 +88,17 @@ void writeSequenceRows(JsonWriter& json, const Analysis& analysis, const std::ve
 
 void json(JsonWriter& json, const Analysis& analysis) {
   json.key("sequences").beginObject().key("repeated");
-  writeSequenceRows(json, analysis, analysis.sequences.repeated);
+  writeSequenceRows(json, analysis, analysis.of<SequenceStats>().repeated);
   json.key("pointwise");
-  writeSequenceRows(json, analysis, analysis.sequences.pointwise);
+  writeSequenceRows(json, analysis, analysis.of<SequenceStats>().pointwise);
   json.endObject();
 }
 
 void html(HtmlPage& page, const Analysis& analysis) {
   const bool steps = !analysis.steps.all.empty();
-  for (const auto& [rows, title] :
-       {std::pair(&analysis.sequences.repeated, "Repeated sequences of kernels"),
-        std::pair(&analysis.sequences.pointwise, "Pointwise kernels one behind the other, which one could do")}) {
+  for (const auto& [rows, title] : {std::pair(&analysis.of<SequenceStats>().repeated, "Repeated sequences of kernels"),
+                                    std::pair(&analysis.of<SequenceStats>().pointwise,
+                                              "Pointwise kernels one behind the other, which one could do")}) {
     if (rows->empty()) continue;
     page.heading(title);
     page.markup(

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "analysis/shown_steps.h"
-#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "report/ledger_json.h"
@@ -22,7 +23,7 @@ namespace {
 
 /// The longest chain through a step.
 void writePath(TextPage& page, const Analysis& analysis) {
-  const StepPath& path = analysis.criticalPath;
+  const StepPath& path = analysis.of<CriticalPaths>().mean;
   if (path.totalNs() <= 0) return;
   std::string parts;
   for (const auto& [ns, what] :
@@ -63,6 +64,33 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   if (last - first > listed) page.line(fmt::format("       and {} more: --section steps", last - first - listed));
 }
 
+/// A step with what the analysis knows of it beside.
+struct StepRow {
+  const Step* step = nullptr;
+  std::int64_t recordingNs = 0;
+};
+
+const Column<StepRow> kColumns[]{
+    {{"index", "step", ColumnKind::Count, "from 0"}, [](const StepRow& row) -> TableCell { return row.step->index; }},
+    {{"name", "name", ColumnKind::Name, "of its marker"},
+     [](const StepRow& row) -> TableCell { return row.step->name; }},
+    {{"start_ns", "", ColumnKind::Time, "on the trace's clock"},
+     [](const StepRow& row) -> TableCell { return row.step->startNs; }},
+    {{"dur_ns", "length", ColumnKind::Time, "from its begin to its end"},
+     [](const StepRow& row) -> TableCell { return row.step->durNs(); }},
+    {{"recording_ns", "±", ColumnKind::Band, "what recording may have added to `dur_ns`", "dur_ns"},
+     kValueOf<&StepRow::recordingNs>},
+    {{"warm_up", "", ColumnKind::Flag, "no figure per step counts it"},
+     [](const StepRow& row) -> TableCell { return row.step->warmUp; }},
+};
+
+std::vector<Table> tables(const Analysis& analysis) {
+  std::vector<StepRow> rows;
+  const auto [first, last] = shownRange(analysis);
+  for (std::size_t i = first; i < last; ++i) rows.push_back({&analysis.steps.all[i], analysis.stepBandNs(i)});
+  return {tableOf("steps", "in the order of time", kColumns, rows)};
+}
+
 void writePath(JsonWriter& json, const StepPath& path) {
   json.key("critical_path")
       .beginObject()
@@ -88,8 +116,9 @@ void writeSteps(JsonWriter& json, const Analysis& analysis) {
         .field("recording_ns", analysis.stepBandNs(i))
         .field("warm_up", step.warmUp)
         .key("ledger");
-    writeLedger(json, analysis.stepLedgers[i], analysis.bands.steps[i]);
-    if (i < analysis.stepPaths.size() && analysis.stepPaths[i].totalNs() > 0) writePath(json, analysis.stepPaths[i]);
+    writeLedger(json, analysis.ledgers.steps[i], analysis.ledgers.bands.steps[i]);
+    if (i < analysis.of<CriticalPaths>().steps.size() && analysis.of<CriticalPaths>().steps[i].totalNs() > 0)
+      writePath(json, analysis.of<CriticalPaths>().steps[i]);
     json.endObject();
   }
   json.endArray();
@@ -97,7 +126,7 @@ void writeSteps(JsonWriter& json, const Analysis& analysis) {
 
 void json(JsonWriter& json, const Analysis& analysis) {
   writeSteps(json, analysis);
-  writePath(json, analysis.criticalPath);
+  writePath(json, analysis.of<CriticalPaths>().mean);
 }
 
 /// "step 12"; a marker that carries its number ("ProfilerStep#12") as it is.
@@ -151,7 +180,7 @@ void html(HtmlPage& page, const Analysis& analysis) {
     std::int64_t recording = 0;
     const std::size_t end = std::min(all.size(), (c + 1) * group);
     for (std::size_t i = c * group; i < end; ++i) {
-      ledger += analysis.stepLedgers[first + i];
+      ledger += analysis.ledgers.steps[first + i];
       prof::addTo(dur, all[i].durNs());
       prof::addTo(recording, analysis.stepBandNs(first + i));
     }
@@ -197,6 +226,7 @@ constinit const Section steps{
     .name = "steps",
     .title = "Steps",
     .about = "the length of each step, and what it hangs on",
+    .tables = of_steps::tables,
     .overviewRows = 6,
     .text = of_steps::text,
     .json = of_steps::json,

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lacuna/analyzer/summary.h"
-#include "lacuna/analyzer/utf8.h"
-#include "lacuna/analyzer/xml_text.h"
+#include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -33,19 +32,19 @@ bool isMuchOfAStep(const Analysis& analysis, std::int64_t ns) {
 }
 
 std::string whyRecordingCosts(const Analysis& analysis) {
-  const std::int64_t coresNs = analysis.overhead.coresNsPerStep();
+  const std::int64_t coresNs = analysis.of<SelfOverhead>().coresNsPerStep();
   if (isMuchOfAStep(analysis, coresNs)) {
     return fmt::format(
         ", {} of it by taking cores that the program's threads waited for: leave the recorder a core (taskset), or "
         "record less (--trace)",
         prof::timeText(coresNs));
   }
-  const bool isMuch = isMuchOfAStep(analysis, analysis.overhead.nsPerStep);
+  const bool isMuch = isMuchOfAStep(analysis, analysis.of<SelfOverhead>().nsPerStep);
   return isMuch ? ", for its events follow each other closely: record less (--trace)" : "";
 }
 
 std::string overheadLine(const Analysis& analysis) {
-  const SelfOverhead& overhead = analysis.overhead;
+  const SelfOverhead& overhead = analysis.of<SelfOverhead>();
   if (!overhead.known) return {};
   return fmt::format("Recording added about {} {} ({}){}; ± says how much of a figure that may be.",
                      prof::timeText(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
@@ -54,8 +53,8 @@ std::string overheadLine(const Analysis& analysis) {
 }
 
 std::vector<Table> tables(const Analysis& analysis) {
-  return {
-      tableOf("self_overhead", "what recording itself cost a step, by its parts", kOverhead, analysis.overhead.parts)};
+  return {tableOf("self_overhead", "what recording itself cost a step, by its parts", kOverhead,
+                  analysis.of<SelfOverhead>().parts)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int) {
@@ -74,7 +73,7 @@ void writeTrace(JsonWriter& json, const Analysis& analysis) {
       .field("end_ns", span.endNs)
       .field("window_start_ns", analysis.window.startNs)
       .field("window_end_ns", analysis.window.endNs)
-      .field("dropped_events", analysis.droppedEvents)
+      .field("dropped_events", analysis.of<ProgramFacts>().droppedEvents)
       .key("warnings")
       .beginArray();
   for (const std::string& warning : analysis.store->warnings()) json.value(std::string_view(warning));
@@ -85,7 +84,9 @@ void json(JsonWriter& json, const Analysis& analysis) {
   writeTrace(json, analysis);
   json.field("samples_per_second", samplesPerSecond(analysis));
   json.key("self_overhead").beginObject();
-  json.field("known", analysis.overhead.known).field("ns_per_step", analysis.overhead.nsPerStep).key("parts");
+  json.field("known", analysis.of<SelfOverhead>().known)
+      .field("ns_per_step", analysis.of<SelfOverhead>().nsPerStep)
+      .key("parts");
   writeRows(json, tables(analysis).front());
   json.endObject();
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/patterns.h"
+#include "lacuna/analyzer/operators.h"
 #include "rules/device/device_work.h"
 
 namespace lacuna::analyzer {
@@ -13,8 +15,8 @@ constexpr Confidence kSure{"", 0.95, "A norm subtracts the mean, and the bias wi
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
-  const OperatorPatterns& patterns = facts.analysis.operatorPatterns;
-  const bool norm = std::ranges::any_of(facts.analysis.operators, [](const OperatorRow& row) {
+  const OperatorPatterns& patterns = facts.analysis.of<OperatorPatterns>();
+  const bool norm = std::ranges::any_of(facts.analysis.of<OperatorTables>().byName, [](const OperatorRow& row) {
     return row.name.find("batch_norm") != std::string::npos;
   });
   const bool announced = norm && facts.isOn("conv_bias");

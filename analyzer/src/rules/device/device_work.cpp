@@ -4,13 +4,14 @@
 
 #include <cmath>
 
+#include "analyses/work/kernels.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 
 KernelShares kernelShares(const Analysis& analysis) {
   KernelShares shares;
-  for (const KernelRow& row : analysis.kernels) {
+  for (const KernelRow& row : analysis.of<KernelTable>()) {
     if (row.work == Work::Communication) continue;
     prof::addTo(shares.all, row.totalNs);
     if (row.matrix) prof::addTo(shares.matrix, row.totalNs);

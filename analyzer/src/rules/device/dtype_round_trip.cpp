@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "analyses/work/patterns.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -15,7 +16,7 @@ constexpr Confidence kSure{"", 0.7, "The conversions are recorded; a loss of pre
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
-  const std::uint64_t trips = facts.analysis.operatorPatterns.roundTrips;
+  const std::uint64_t trips = facts.analysis.of<OperatorPatterns>().roundTrips;
   const double perStep = facts.timesAStep(trips);
   if (perStep < kTrips) return;
   Finding finding;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "analyses/work/patterns.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -15,7 +16,7 @@ constexpr Confidence kSure{"", 0.5, "Half precision is recorded; whether the CPU
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
-  const OperatorPatterns& patterns = facts.analysis.operatorPatterns;
+  const OperatorPatterns& patterns = facts.analysis.of<OperatorPatterns>();
   if (!facts.onlyHost() || patterns.matrixOperators == 0) return;
   const double share =
       static_cast<double>(patterns.halfMatrixOperators) / static_cast<double>(patterns.matrixOperators);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "analyses/work/patterns.h"
 #include "rules/device/device_work.h"
 #include "rules/words.h"
 
@@ -20,7 +21,7 @@ constexpr std::array kConfidences{kCounted, kReplayed};
 
 void detect(const Facts& facts, Outcome& out) {
   if (facts.isOn("optimizer.fused")) return;
-  const PatternStats& patterns = facts.analysis.patterns;
+  const PatternStats& patterns = facts.analysis.of<PatternStats>();
   // Each of these launches updates many tensors already, whether the optimizer calls it foreach or fused.
   if (patterns.optimizerKernel.find("multi_tensor") != std::string::npos) return;
   const double perStep = facts.timesAStep(patterns.optimizerLaunches);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/calls.h"
+#include "analyses/work/copies.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -21,7 +23,7 @@ constexpr std::array kConfidences{kSure};
 constexpr std::array kExplains{Explained{FindingId::ExposedCopy}};
 
 void detect(const Facts& facts, Outcome& out) {
-  const CopyStats& copies = facts.analysis.copies;
+  const CopyStats& copies = facts.analysis.of<CopyStats>();
   const auto gain = facts.play("loader.pin=on");
   const std::int64_t cost = std::max(facts.perStepOfDevice(copies.stepPageableNs), gain ? gain->gainNs() : 0);
   if (copies.stepPageableCount == 0 || facts.shareOfStep(cost) < kLeast) return;

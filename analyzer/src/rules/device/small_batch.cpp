@@ -74,8 +74,8 @@ void predictLargerBatch(const Facts& facts, Finding& finding, double used) {
 
 void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
-  if (analysis.devices.empty() || analysis.ledger.totalNs() == 0) return;
-  const double busy = shareOf(analysis.ledger.busyNs(), analysis.ledger.totalNs());
+  if (analysis.devices.empty() || analysis.ledgers.run.totalNs() == 0) return;
+  const double busy = shareOf(analysis.ledgers.run.busyNs(), analysis.ledgers.run.totalNs());
   const double used = fullestDevice(analysis).share;
   // On a CPU the memory is the machine's, and what feeds the queue runs on the same cores.
   if (busy >= kBusy || used < 0 || used >= kUsed || facts.onlyHost()) return;

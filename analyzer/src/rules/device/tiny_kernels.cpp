@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/patterns.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -19,7 +20,7 @@ constexpr Confidence kSure{"", 0.95, "The repetition is recorded kernel by kerne
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
-  const PatternStats& patterns = facts.analysis.patterns;
+  const PatternStats& patterns = facts.analysis.of<PatternStats>();
   const std::int64_t cost =
       std::max(facts.perStep(patterns.repeatedHostNs), facts.perStepOfDevice(patterns.repeatedDeviceNs));
   const double launches = facts.timesAStep(patterns.repeatedLaunches);

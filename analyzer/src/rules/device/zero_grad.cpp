@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/patterns.h"
 #include "rules/device/device_work.h"
 
 namespace lacuna::analyzer {
@@ -20,7 +21,7 @@ constexpr Confidence kSure{"", 0.95, "The fills are recorded with the range that
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
-  const PatternStats& patterns = facts.analysis.patterns;
+  const PatternStats& patterns = facts.analysis.of<PatternStats>();
   const auto gain = facts.play("zero_grad=none");
   const double fills = facts.timesAStep(patterns.zeroFills);
   const std::int64_t cost = std::max(facts.perStepOfDevice(patterns.zeroFillNs), gain ? gain->gainNs() : 0);

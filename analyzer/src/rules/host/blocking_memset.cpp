@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "analyses/work/calls.h"
 #include "rules/host/calls.h"
 
 namespace lacuna::analyzer {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/host/calls.h"
 
+#include "analyses/work/calls.h"
+
 namespace lacuna::analyzer {
 
 bool isCopyCall(const CallRow& row) {
@@ -14,7 +16,7 @@ bool isMemsetCall(const CallRow& row) {
 
 std::uint64_t syncCalls(const Analysis& analysis, bool andCopies) {
   std::uint64_t count = 0;
-  for (const CallRow& row : analysis.calls) {
+  for (const CallRow& row : analysis.of<CallTable>()) {
     const bool counts = row.activity == Activity::Sync && (andCopies || (!isCopyCall(row) && !isMemsetCall(row)));
     count += counts ? row.stepCount : 0;
   }
@@ -23,7 +25,7 @@ std::uint64_t syncCalls(const Analysis& analysis, bool andCopies) {
 
 const CallRow* costliestCall(const Facts& facts, Activity activity) {
   const CallRow* most = nullptr;
-  for (const CallRow& row : facts.analysis.calls) {
+  for (const CallRow& row : facts.analysis.of<CallTable>()) {
     if (row.activity != activity || facts.isClaimed(row.name)) continue;
     if (most == nullptr || row.stepNs > most->stepNs) most = &row;
   }
@@ -32,7 +34,7 @@ const CallRow* costliestCall(const Facts& facts, Activity activity) {
 
 const CauseDetail* longestWait(const Facts& facts, Cause cause) {
   const CauseDetail* most = nullptr;
-  for (const CauseDetail& detail : facts.analysis.details) {
+  for (const CauseDetail& detail : facts.analysis.of<IdleCauses>().details) {
     if (detail.cause != cause || detail.name.empty() || facts.isClaimed(detail.name)) continue;
     if (most == nullptr || detail.ns > most->ns) most = &detail;
   }
@@ -41,7 +43,7 @@ const CauseDetail* longestWait(const Facts& facts, Cause cause) {
 
 void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const CallRow& row), const Threshold& least,
                        const Confidence& confidence, std::string_view advice) {
-  for (const CallRow& row : facts.analysis.calls) {
+  for (const CallRow& row : facts.analysis.of<CallTable>()) {
     if (row.activity != Activity::Sync || !isOne(row)) continue;
     // The driver stages small copies from the host and returns at once; who reads a number waits for it.
     const bool isSized = isCopyCall(row) && row.copies > 0;

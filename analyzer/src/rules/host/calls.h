@@ -4,6 +4,8 @@
 
 #include "rules/outcome.h"
 
+#include "analyses/work/calls.h"
+
 namespace lacuna::analyzer {
 
 bool isCopyCall(const CallRow& row);

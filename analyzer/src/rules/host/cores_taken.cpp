@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/disturbance/core_contention.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -18,7 +19,7 @@ constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
-  const CoreContention& contention = analysis.contention;
+  const CoreContention& contention = analysis.of<CoreContention>();
   const std::int64_t windowNs = contention.window.endNs - contention.window.startNs;
   if (contention.threads.empty() || windowNs <= 0 || contention.lostShare() < kLost) return;
   const DisplacedThread& most = contention.threads.front();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/launches.h"
+#include "analyses/work/patterns.h"
 #include "rules/host/calls.h"
 
 namespace lacuna::analyzer {
@@ -44,12 +46,12 @@ void setTitle(Finding& finding, std::string_view mode, double checks, double wai
 void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
   const std::string_view mode = facts.knob("debug").value_or("off");
-  const auto launches = static_cast<double>(analysis.launches.stepLaunches);
+  const auto launches = static_cast<double>(analysis.of<LaunchStats>().stepLaunches);
   // A program that reads a number behind each launch waits for its copies; no mode does that.
   const auto synchronised = static_cast<double>(syncCalls(analysis, false));
   const bool everyLaunch =
-      facts.timesAStep(analysis.launches.stepLaunches) >= kLaunches && synchronised >= kPerLaunch * launches;
-  const double checks = facts.timesAStep(analysis.patterns.numberChecks);
+      facts.timesAStep(analysis.of<LaunchStats>().stepLaunches) >= kLaunches && synchronised >= kPerLaunch * launches;
+  const double checks = facts.timesAStep(analysis.of<PatternStats>().numberChecks);
   const bool checksAll = checks >= kChecks && facts.timesAStep(syncCalls(analysis, true)) >= kChecks;
   if (isOneOf(mode, kOffWords) && !everyLaunch && !checksAll) return;
   const auto gain = facts.play("debug=off");

@@ -21,7 +21,7 @@ constexpr std::array kPrices{Cause::DriverCall};
 
 std::vector<Change> withoutUnclaimed(const Facts& facts) {
   std::vector<Change> changes;
-  for (const CallRow& row : facts.analysis.calls) {
+  for (const CallRow& row : facts.analysis.of<CallTable>()) {
     if (row.activity == Activity::Driver && !facts.isClaimed(row.name)) changes.push_back(withoutCall(row.name));
   }
   return changes;

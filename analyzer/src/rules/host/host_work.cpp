@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/launches.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/host/calls.h"
@@ -23,9 +24,9 @@ constexpr std::array kPrices{Cause::HostWork};
 
 /// The time of a step that launch calls took beyond as many usual ones.
 std::int64_t longLaunchesNs(const Facts& facts) {
-  const std::int64_t usualNs = facts.analysis.launches.medianCallNs;
+  const std::int64_t usualNs = facts.analysis.of<LaunchStats>().medianCallNs;
   std::int64_t ns = 0;
-  for (const CallRow& row : facts.analysis.calls) {
+  for (const CallRow& row : facts.analysis.of<CallTable>()) {
     if (row.activity == Activity::Launch)
       prof::addTo(ns, row.stepNs - prof::productOf(usualNs, static_cast<std::int64_t>(row.stepCount)));
   }

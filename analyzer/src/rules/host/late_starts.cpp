@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "analyses/work/launches.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -24,7 +25,7 @@ void detect(const Facts& facts, Outcome& out) {
   finding.costNsPerStep = cost;
   finding.words = "launched work starts {cost} {a step} late ({share of it}) though its queue has nothing else to do";
   finding.confidence = kSure;
-  finding.count = facts.analysis.launches.launches;
+  finding.count = facts.analysis.of<LaunchStats>().launches;
   finding.advice =
       "look at the longest of these stretches: the queue may wait for an event of work that was not recorded (a "
       "sampled or cut trace, another process), the device may be shared, or the clocks of host and device may disagree";

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/launches.h"
+#include "analyses/work/patterns.h"
 #include "lacuna/prof/amounts.h"
 #include "rules/outcome.h"
 
@@ -34,7 +36,7 @@ constexpr std::string_view kFuse = "fuse=on", kGraph = "static_graph=on";
 
 /// A model of many equal small layers is launch-bound as a whole.
 bool repeatsOneKernel(const Facts& facts, const Finding&) {
-  return facts.analysis.patterns.repeatedSequence.find(',') == std::string::npos;
+  return facts.analysis.of<PatternStats>().repeatedSequence.find(',') == std::string::npos;
 }
 
 /// Small launches that the host cannot keep up with may have fusing as their fix.
@@ -47,7 +49,7 @@ constexpr std::array kExplains{Explained{FindingId::HostWork}, Explained{Finding
                                Explained{FindingId::Fuse, proposesFusing, "where it proposes to fuse"}};
 
 bool isBound(const Facts& facts, std::int64_t cost) {
-  const LaunchStats& launches = facts.analysis.launches;
+  const LaunchStats& launches = facts.analysis.of<LaunchStats>();
   const double perStep = facts.timesAStep(launches.stepLaunches);
   if (facts.shareOfStep(cost) < kLeast || perStep < kLaunches) return false;
   if (static_cast<double>(cost) > (facts.onlyHost() ? kMostIdleOfCpu : kMostIdle) * perStep) return false;
@@ -59,24 +61,25 @@ void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
   const std::int64_t cost = facts.costOf(Cause::HostWork) + facts.costOf(Cause::Launch);
   if (!isBound(facts, cost)) return;
-  const auto launches = static_cast<double>(std::max<std::uint64_t>(1, analysis.launches.launches));
+  const auto launches = static_cast<double>(std::max<std::uint64_t>(1, analysis.of<LaunchStats>().launches));
   const auto graph = facts.play(kGraph);
   const auto fuse = facts.play(kFuse);
   const bool fuseWins = graph && fuse && fuse->gainNs() > graph->gainNs();
   Finding finding;
   finding.costNsPerStep = cost;
-  finding.count = analysis.launches.launches;
+  finding.count = analysis.of<LaunchStats>().launches;
   finding.words = "the host cannot keep up: {launches} small launches {a step} leave the device idle {share of it}";
-  finding.quantities = {Quantity::number("launches", facts.timesAStep(analysis.launches.stepLaunches))};
+  finding.quantities = {Quantity::number("launches", facts.timesAStep(analysis.of<LaunchStats>().stepLaunches))};
   finding.confidence = kSure;
-  finding.advice = fmt::format("{}{}; {} of the launches found an empty queue",
-                               fuseWins ? "fuse small operators, or capture the step as a graph"
-                                        : "capture the step as a graph, or fuse small operators",
-                               // What feeds a CPU's queue runs on the same cores, so a larger batch hides nothing.
-                               facts.onlyHost() ? "" : "; a larger batch hides it too",
-                               prof::shareText(static_cast<double>(analysis.launches.foundQueueEmpty) / launches));
+  finding.advice =
+      fmt::format("{}{}; {} of the launches found an empty queue",
+                  fuseWins ? "fuse small operators, or capture the step as a graph"
+                           : "capture the step as a graph, or fuse small operators",
+                  // What feeds a CPU's queue runs on the same cores, so a larger batch hides nothing.
+                  facts.onlyHost() ? "" : "; a larger batch hides it too",
+                  prof::shareText(static_cast<double>(analysis.of<LaunchStats>().foundQueueEmpty) / launches));
   finding.evidence = facts.evidenceOf(
-      analysis.ledger[Cause::HostWork] > analysis.ledger[Cause::Launch] ? Cause::HostWork : Cause::Launch);
+      analysis.ledgers.run[Cause::HostWork] > analysis.ledgers.run[Cause::Launch] ? Cause::HostWork : Cause::Launch);
   out.add(std::move(finding), fuseWins ? kFuse : kGraph);
 }
 

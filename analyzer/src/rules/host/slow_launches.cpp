@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/launches.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/outcome.h"
 
@@ -26,7 +27,7 @@ constexpr std::array kExplains{Explained{FindingId::LaunchBound}, Explained{Find
                                Explained{FindingId::LateStarts}};
 
 void detect(const Facts& facts, Outcome& out) {
-  const LaunchStats& launches = facts.analysis.launches;
+  const LaunchStats& launches = facts.analysis.of<LaunchStats>();
   const std::int64_t calls =
       facts.perStep(prof::productOf(launches.medianCallNs, static_cast<std::int64_t>(launches.stepLaunches)));
   // A call inside of an operator is host work to the ledger.

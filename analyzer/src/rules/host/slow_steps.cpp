@@ -35,7 +35,7 @@ std::int64_t addSlowSteps(const Analysis& analysis, const Steps& steps, std::int
   for (const Step& step : steps.all) {
     if (step.durNs() <= limitNs) continue;
     // A host that is held back loses only the time that the devices wait.
-    const std::int64_t mostNs = isAhead ? analysis.stepLedgers.at(step.index).idleNs() / devices : INT64_MAX;
+    const std::int64_t mostNs = isAhead ? analysis.ledgers.steps.at(step.index).idleNs() / devices : INT64_MAX;
     prof::addTo(lost, std::min(step.durNs() - median, mostNs));
     ++finding.count;
     finding.evidence.push_back({step.startNs, step.endNs, step.name});

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "analyses/work/patterns.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/host/calls.h"
 
@@ -36,7 +37,7 @@ struct Waits {
 
 Waits unclaimedWaits(const Facts& facts) {
   Waits waits;
-  for (const CallRow& row : facts.analysis.calls) {
+  for (const CallRow& row : facts.analysis.of<CallTable>()) {
     if (row.activity != Activity::Sync || facts.isClaimed(row.name)) continue;
     const bool some = facts.claimedShare(row.name) > 0;
     waits.without.push_back(withoutCall(row.name));
@@ -63,7 +64,7 @@ void detect(const Facts& facts, Outcome& out) {
   const Waits waits = unclaimedWaits(facts);
   const auto gain = facts.play(waits.without);
   // Those in front of memory that goes back to the system are the allocator's.
-  const std::uint64_t syncs = waits.calls - std::min(waits.calls, facts.analysis.patterns.releaseSyncs);
+  const std::uint64_t syncs = waits.calls - std::min(waits.calls, facts.analysis.of<PatternStats>().releaseSyncs);
   const double perStep = facts.timesAStep(syncs);
   const std::int64_t cost = std::max(facts.unclaimedCostOf(Cause::Synchronisation),
                                      gain ? gain->gainNs() - otherCausesNs(facts, perStep) : 0);

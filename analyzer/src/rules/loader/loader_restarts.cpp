@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/loader/loader.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -22,7 +23,7 @@ constexpr std::array kConfidences{kSure};
 constexpr std::array kPrices{Cause::LoaderWait};
 
 void detect(const Facts& facts, Outcome& out) {
-  const LoaderStats& loader = facts.analysis.loader;
+  const LoaderStats& loader = facts.analysis.of<LoaderStats>();
   const GainSum gain = facts.sharedBySteps("waits for new workers", loader.restartNs);
   const std::int64_t cost = gain.value();
   const std::int64_t stepNs =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/loader/loader.h"
 #include "lacuna/prof/amounts.h"
 #include "rules/outcome.h"
 
@@ -43,7 +44,7 @@ constexpr std::uint32_t kMostWorkers = 64, kSparePart = 4;
 /// Workers that would prepare a batch as fast as the rest of a step consumes one. Both times are with the time between
 /// markers.
 std::uint32_t workersNeeded(const Facts& facts, std::int64_t stepNs, std::int64_t waitPerStep) {
-  const LoaderStats& loader = facts.analysis.loader;
+  const LoaderStats& loader = facts.analysis.of<LoaderStats>();
   // Nothing makes a step shorter than the device's work in it.
   const std::int64_t stepWithout =
       std::max({std::int64_t{1}, stepNs - waitPerStep, facts.analysis.meanStepLedger().busyNs()});
@@ -76,8 +77,8 @@ Finding waiting(const Facts& facts, std::int64_t cost) {
   Finding finding;
   finding.words = "the device waits for data {cost} {a step} ({share of it})";
   finding.costNsPerStep = cost;
-  finding.confidence = facts.analysis.loader.busyNs > 0 ? kTimed : kWaitsAlone;
-  finding.count = facts.analysis.loader.batches;
+  finding.confidence = facts.analysis.of<LoaderStats>().busyNs > 0 ? kTimed : kWaitsAlone;
+  finding.count = facts.analysis.of<LoaderStats>().batches;
   finding.evidence = facts.evidenceOf(Cause::LoaderWait);
   return finding;
 }
@@ -118,7 +119,7 @@ std::string adviceOf(const LoaderStats& loader, std::uint32_t workers, bool comp
 
 void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
-  const LoaderStats& loader = analysis.loader;
+  const LoaderStats& loader = analysis.of<LoaderStats>();
   // Many a program fetches its batch in front of the range that it marks as a step.
   const Analysis::BetweenSteps between = analysis.betweenSteps();
   const std::int64_t restarts = facts.perStep(loader.stepRestartNs);

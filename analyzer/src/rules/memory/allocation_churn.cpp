@@ -50,7 +50,7 @@ void detect(const Facts& facts, Outcome& out) {
   std::vector<Change> without;
   finding.words = "the allocator goes to the system {times} times {a step} behind the warm-up{: cost a step}";
   finding.quantities = {Quantity::number("times", perStep, 1)};
-  for (const CauseDetail& call : analysis.stepCalls) {
+  for (const CauseDetail& call : analysis.of<IdleCauses>().stepCalls) {
     if (call.cause != Cause::DriverCall || !goesToSystem(call.name)) continue;
     prof::addTo(finding.costNsPerStep, call.ns);
     out.claim({.call = call.name, .activity = Activity::Driver, .share = 1, .nsPerStep = call.ns});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "lacuna/analyzer/memory.h"
 #include "rules/memory/memories.h"
 
 namespace lacuna::analyzer {
@@ -17,8 +18,8 @@ constexpr Confidence kSure{"", 0.8, "The allocator's pieces are recorded at that
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
-  if (!facts.analysis.memory.present) return;
-  for (const DeviceMemory& memory : facts.analysis.memoryByDevice) {
+  if (!facts.analysis.of<MemoryTables>().all.present) return;
+  for (const DeviceMemory& memory : facts.analysis.of<MemoryTables>().devices) {
     const AllocatorState& state = memory.allocator;
     if (!state.fragmented() || state.freeBytes() * kOneIn < state.reservedBytes) continue;
     Finding finding;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/amounts.h"
 
 namespace lacuna::analyzer {
@@ -14,7 +15,7 @@ namespace {
 /// The edit that takes most off the peak of a device; null where none does.
 const PeakEdit* bestPeakEdit(const Analysis& analysis, prof::DeviceId device) {
   const PeakEdit* best = nullptr;
-  for (const PeakEdit& edit : analysis.peakEdits) {
+  for (const PeakEdit& edit : analysis.of<PeakEdits>()) {
     const bool counts = edit.device == device || !edit.device || !device;
     if (counts && (best == nullptr || edit.peakAfterBytes < best->peakAfterBytes)) best = &edit;
   }
@@ -25,18 +26,19 @@ const PeakEdit* bestPeakEdit(const Analysis& analysis, prof::DeviceId device) {
 
 std::vector<OneMemory> memories(const Analysis& analysis) {
   std::vector<OneMemory> out;
-  if (!analysis.memory.present) return out;
-  if (analysis.memoryStatsByDevice.empty()) {
-    const bool one = analysis.memoryByDevice.size() == 1;
-    out.push_back({analysis.memory, {}, one ? analysis.memoryByDevice[0].device : prof::DeviceId()});
+  if (!analysis.of<MemoryTables>().all.present) return out;
+  if (analysis.of<MemoryTables>().byDevice.empty()) {
+    const bool one = analysis.of<MemoryTables>().devices.size() == 1;
+    out.push_back(
+        {analysis.of<MemoryTables>().all, {}, one ? analysis.of<MemoryTables>().devices[0].device : prof::DeviceId()});
   }
-  for (std::size_t i = 0; i < analysis.memoryStatsByDevice.size(); ++i) {
-    const auto device =
-        std::find_if(analysis.devices.begin(), analysis.devices.end(),
-                     [&](const DeviceAccount& account) { return account.id == analysis.memoryByDevice[i].device; });
-    out.push_back({analysis.memoryStatsByDevice[i],
+  for (std::size_t i = 0; i < analysis.of<MemoryTables>().byDevice.size(); ++i) {
+    const auto device = std::find_if(
+        analysis.devices.begin(), analysis.devices.end(),
+        [&](const DeviceAccount& account) { return account.id == analysis.of<MemoryTables>().devices[i].device; });
+    out.push_back({analysis.of<MemoryTables>().byDevice[i],
                    device == analysis.devices.end() ? std::string() : fmt::format(" of {}", device->label),
-                   analysis.memoryByDevice[i].device});
+                   analysis.of<MemoryTables>().devices[i].device});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lacuna/analyzer/memory.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {

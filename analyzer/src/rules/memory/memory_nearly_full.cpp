@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "lacuna/analyzer/memory.h"
 #include "rules/memory/memories.h"
 #include "rules/words.h"
 
@@ -18,7 +19,7 @@ constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
   const FullestDevice fullest = fullestDevice(facts.analysis);
-  if (!facts.analysis.memory.present || fullest.share < kFull) return;
+  if (!facts.analysis.of<MemoryTables>().all.present || fullest.share < kFull) return;
   Finding finding;
   finding.words = "the peak of {peak} is more than {full} % of {device}'s memory";
   finding.quantities = {Quantity::bytes("peak", fullest.peakBytes), Quantity::number("full", kPercent * kFull),

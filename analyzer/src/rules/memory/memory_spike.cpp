@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyses/memory/allocation_rows.h"
+#include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/amounts.h"
 #include "rules/memory/memories.h"
 
@@ -58,7 +59,7 @@ class WithoutLikes {
 /// By how much the peak is above all that is alive when tensors like this one are not: the most that their going gains.
 GainSum aboveOthers(const Analysis& analysis, const OneMemory& one, const LiveTensor& tensor) {
   const Store& store = *analysis.store;
-  const bool isOneOfSeveral = !analysis.memoryStatsByDevice.empty();
+  const bool isOneOfSeveral = !analysis.of<MemoryTables>().byDevice.empty();
   WithoutLikes without(store, tensor);
   std::uint64_t mostBytes = 0;
   bool hasBegun = false;

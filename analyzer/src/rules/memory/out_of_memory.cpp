@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "lacuna/analyzer/text_match.h"
+#include "lacuna/analyzer/text.h"
 #include "rules/memory/memories.h"
 
 namespace lacuna::analyzer {

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "lacuna/analyzer/operators.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -17,7 +18,7 @@ constexpr Confidence kSure{"", 0.8, "Operators with the names of replication ran
 constexpr std::array kConfidences{kSure};
 
 bool ran(const Analysis& analysis, std::string_view text) {
-  return std::ranges::any_of(analysis.operators,
+  return std::ranges::any_of(analysis.of<OperatorTables>().byName,
                              [&](const OperatorRow& row) { return row.name.find(text) != std::string::npos; });
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "analyses/ranks/communication.h"
+#include "analyses/ranks/ranks.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/outcome.h"
 
@@ -22,7 +24,7 @@ void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
   // The wait of ranks for a late one is not the communication's fault.
   std::int64_t waited = 0;
-  for (const RankRow& row : analysis.ranks.rows) prof::addTo(waited, row.stepWaitNs);
+  for (const RankRow& row : analysis.of<RankStats>().rows) prof::addTo(waited, row.stepWaitNs);
   const std::int64_t cost = facts.costOf(Cause::ExposedCommunication) - facts.perStepOfDevice(waited);
   if (facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
@@ -33,7 +35,7 @@ void detect(const Facts& facts, Outcome& out) {
       "start collectives as soon as gradients are ready, in buckets; accumulate over several batches; send half "
       "precision";
   finding.evidence = facts.evidenceOf(Cause::ExposedCommunication);
-  for (const CollectiveRow& row : analysis.communication.collectives) finding.count += row.count;
+  for (const CollectiveRow& row : analysis.of<CommunicationStats>().collectives) finding.count += row.count;
   out.add(std::move(finding), "overlap=on");
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/ranks/ranks.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -35,7 +36,7 @@ void addEvidence(const RankStats& ranks, const RankRow& row, Finding& finding) {
 }
 
 void detect(const Facts& facts, Outcome& out) {
-  const RankStats& ranks = facts.analysis.ranks;
+  const RankStats& ranks = facts.analysis.of<RankStats>();
   for (const RankRow& row : ranks.rows) {
     // Of one rank alone: by how much it held the others up.
     const std::int64_t cost = row.stepHeldUpNs / facts.analysis.stepCount();

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "rules/outcome.h"
-
+#include "analyses/work/kernels.h"
 #include "analyses/work/name_guesses.h"
+#include "lacuna/analyzer/operators.h"
+#include "rules/outcome.h"
 
 namespace lacuna::analyzer {
 namespace rules::slow_backend {
@@ -23,8 +24,9 @@ void detect(const Facts& facts, Outcome& out) {
   const bool gpu = std::ranges::any_of(analysis.devices, [](const DeviceAccount& device) {
     return device.kind == prof::DeviceKind::Cuda || device.kind == prof::DeviceKind::Rocm;
   });
-  const bool direct = anyName(analysis.kernels, isOfDeviceLibrary) || anyName(analysis.operators, isOfDeviceLibrary);
-  const bool throughHost = anyName(analysis.operators, communicatesThroughHost);
+  const bool direct = anyName(analysis.of<KernelTable>(), isOfDeviceLibrary) ||
+                      anyName(analysis.of<OperatorTables>().byName, isOfDeviceLibrary);
+  const bool throughHost = anyName(analysis.of<OperatorTables>().byName, communicatesThroughHost);
   if (!gpu || direct || !throughHost) return;
   Finding finding;
   finding.words = "collectives of GPU tensors go through the host (gloo or MPI)";

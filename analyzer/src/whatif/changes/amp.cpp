@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "lacuna/analyzer/efficiency.h"
+#include "analyses/work/efficiency.h"
 #include "whatif/changes/parts.h"
 #include "whatif/changes/registry.h"
 #include "whatif/edits.h"

@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "lacuna/analyzer/calibration.h"
-#include "lacuna/analyzer/changes.h"
 #include "lacuna/analyzer/whatif.h"
 #include "whatif/scenario.h"
 

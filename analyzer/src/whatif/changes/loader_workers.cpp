@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "analyses/loader/loader.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/prof/bounds.h"
 #include "whatif/changes/parts.h"
@@ -15,7 +16,7 @@ constexpr std::uint32_t kMostWorkers = 1024;
 constexpr std::uint32_t kUsualMostWorkers = 16;
 
 RecordedNumber recordedWorkers(const Analysis& analysis) {
-  const LoaderStats& loader = analysis.loader;
+  const LoaderStats& loader = analysis.of<LoaderStats>();
   RecordedNumber out{.value = loader.workers, .known = loader.present && loader.workersKnown};
   if (loader.workers > 0) return out;
   // Processes of their own are in no trace of the training process.

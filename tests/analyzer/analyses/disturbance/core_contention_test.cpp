@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/core_contention.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "analyses/disturbance/core_contention.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

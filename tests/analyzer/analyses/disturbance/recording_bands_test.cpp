@@ -8,9 +8,16 @@
 #include <string_view>
 
 #include "analyses/disturbance/recording_bands.h"
-#include "lacuna/analyzer/analyse.h"
+#include "analyses/ranks/communication.h"
+#include "analyses/ranks/ranks.h"
+#include "analyses/work/calls.h"
+#include "analyses/work/copies.h"
+#include "analyses/work/kernels.h"
+#include "analyses/work/launches.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/operators.h"
 #include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -55,11 +62,12 @@ TEST_F(BandsTest, DelaysWhileTheDeviceWorksShowInTheNextIdleStretch) {
   builder_.append(Allocation{.timeNs = 2300, .thread = ThreadId(1)});   // 4 ns
   kernel(3000, 1000, 8);
   const Analysis analysis = analysed();
-  EXPECT_EQ(analysis.bands.run[Cause::Compute], 2 * 10);
-  EXPECT_EQ(analysis.bands.run.idleNs(), 50 + 10 + 4);
-  EXPECT_EQ(analysis.devices.at(0).bands, analysis.bands.run);
-  EXPECT_EQ(analysis.devices.at(0).queues.at(0).bands, analysis.bands.run);
-  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(analysis.bands.run.ns[i], analysis.ledger.ns[i]) << i;
+  EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 2 * 10);
+  EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 50 + 10 + 4);
+  EXPECT_EQ(analysis.devices.at(0).bands, analysis.ledgers.bands.run);
+  EXPECT_EQ(analysis.devices.at(0).queues.at(0).bands, analysis.ledgers.bands.run);
+  for (std::size_t i = 0; i < kCauseCount; ++i)
+    EXPECT_LE(analysis.ledgers.bands.run.ns[i], analysis.ledgers.run.ns[i]) << i;
 }
 
 TEST_F(BandsTest, NoBandIsWiderThanItsFigure) {
@@ -67,9 +75,9 @@ TEST_F(BandsTest, NoBandIsWiderThanItsFigure) {
   kernel(1000, 100, 7);
   kernel(1130, 5, 8);
   const Analysis analysis = analysed();
-  EXPECT_EQ(analysis.bands.run.idleNs(), 30);
-  EXPECT_EQ(analysis.bands.run[Cause::Compute], 10 + 5);
-  EXPECT_EQ(analysis.kernels.at(0).recordingNs, 20);
+  EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 30);
+  EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 10 + 5);
+  EXPECT_EQ(analysis.of<KernelTable>().at(0).recordingNs, 20);
 }
 
 TEST_F(BandsTest, OperatorsHoldWhatWasRecordedWithinThem) {
@@ -79,7 +87,7 @@ TEST_F(BandsTest, OperatorsHoldWhatWasRecordedWithinThem) {
   kernel(2000, 300, 7);
   const Analysis analysis = analysed();
   const auto row = [&](std::string_view name) {
-    return *std::find_if(analysis.operators.begin(), analysis.operators.end(),
+    return *std::find_if(analysis.of<OperatorTables>().byName.begin(), analysis.of<OperatorTables>().byName.end(),
                          [&](const OperatorRow& r) { return r.name == name; });
   };
   EXPECT_EQ(row("linear").recordingNs, 10 + 10 + 4);
@@ -98,12 +106,12 @@ TEST_F(BandsTest, CallsAndLaunchesHoldWhatWasRecordedMeanwhile) {
   for (const TimeNs at : {1050, 1300, 1400}) builder_.append(Allocation{.timeNs = at, .thread = ThreadId(1)});
   kernel(1500, 1000, 7);
   const Analysis analysis = analysed();
-  EXPECT_EQ(analysis.launches.medianCallNs, 100);
-  EXPECT_EQ(analysis.launches.callRecordingNs, 4);
-  EXPECT_EQ(analysis.launches.medianDelayNs, 400);
-  EXPECT_EQ(analysis.launches.delayRecordingNs, 4 + 4);
-  ASSERT_EQ(analysis.calls.size(), 1U);
-  EXPECT_EQ(analysis.calls[0].recordingNs, 4);
+  EXPECT_EQ(analysis.of<LaunchStats>().medianCallNs, 100);
+  EXPECT_EQ(analysis.of<LaunchStats>().callRecordingNs, 4);
+  EXPECT_EQ(analysis.of<LaunchStats>().medianDelayNs, 400);
+  EXPECT_EQ(analysis.of<LaunchStats>().delayRecordingNs, 4 + 4);
+  ASSERT_EQ(analysis.of<CallTable>().size(), 1U);
+  EXPECT_EQ(analysis.of<CallTable>()[0].recordingNs, 4);
   const std::string json = renderJson(analysis);
   for (const char* part : {"\"call_recording_ns\":4", "\"delay_recording_ns\":8"}) {
     std::string plain;
@@ -128,11 +136,11 @@ TEST_F(BandsTest, CopiesAndCollectivesOfACpuAreToldAsRanges) {
                          .device = DeviceId(1),
                          .name = builder_.intern("ncclDevKernel_AllReduce")});
   const Analysis analysis = analysed();
-  EXPECT_EQ(analysis.copies.byKind[static_cast<std::size_t>(CopyKind::HostToDevice)].recordingNs, 10 + 5);
-  EXPECT_EQ(analysis.copies.memsetRecordingNs, 10);
-  EXPECT_EQ(analysis.communication.recordingNs, 10);
-  ASSERT_EQ(analysis.communication.collectives.size(), 1U);
-  EXPECT_EQ(analysis.communication.collectives[0].recordingNs, 10);
+  EXPECT_EQ(analysis.of<CopyStats>().byKind[static_cast<std::size_t>(CopyKind::HostToDevice)].recordingNs, 10 + 5);
+  EXPECT_EQ(analysis.of<CopyStats>().memsetRecordingNs, 10);
+  EXPECT_EQ(analysis.of<CommunicationStats>().recordingNs, 10);
+  ASSERT_EQ(analysis.of<CommunicationStats>().collectives.size(), 1U);
+  EXPECT_EQ(analysis.of<CommunicationStats>().collectives[0].recordingNs, 10);
 }
 
 TEST_F(BandsTest, RanksHoldWhatWasRecordedOnTheirDevices) {
@@ -149,14 +157,14 @@ TEST_F(BandsTest, RanksHoldWhatWasRecordedOnTheirDevices) {
                            .name = builder_.intern("ncclDevKernel_AllReduce")});
   }
   const Analysis analysis = analysed();
-  ASSERT_EQ(analysis.ranks.rows.size(), 2U);
-  const RankRow& first = analysis.ranks.rows[0];
+  ASSERT_EQ(analysis.of<RankStats>().rows.size(), 2U);
+  const RankRow& first = analysis.of<RankStats>().rows[0];
   EXPECT_EQ(first.waitNs, 40);
   EXPECT_EQ(first.waitRecordingNs, 10);
   EXPECT_EQ(first.transferNs, 260);
   EXPECT_EQ(first.transferRecordingNs, 10);
   EXPECT_EQ(first.computeRecordingNs, 0);
-  EXPECT_EQ(analysis.ranks.rows[1].heldUpRecordingNs, 10);
+  EXPECT_EQ(analysis.of<RankStats>().rows[1].heldUpRecordingNs, 10);
 }
 
 TEST_F(BandsTest, KernelsOfAGpuAreNotMadeLonger) {
@@ -166,8 +174,9 @@ TEST_F(BandsTest, KernelsOfAGpuAreNotMadeLonger) {
       .startNs = 1000, .durNs = 500, .queue = QueueId(2), .device = DeviceId(2), .name = builder_.intern("gemm")});
   kernel(1000, 500, 9);
   const Analysis analysis = analysed();
-  for (const KernelRow& row : analysis.kernels) EXPECT_EQ(row.recordingNs, row.name == "gemm" ? 0 : 10) << row.name;
-  EXPECT_EQ(analysis.bands.run[Cause::Compute], 10);
+  for (const KernelRow& row : analysis.of<KernelTable>())
+    EXPECT_EQ(row.recordingNs, row.name == "gemm" ? 0 : 10) << row.name;
+  EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 10);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include "analyses/disturbance/recording_bands.h"
-#include "lacuna/analyzer/analyse.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/self_overhead.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/nvtx_mapper.h"
 
 namespace lacuna::analyzer {
@@ -71,7 +71,7 @@ TEST(SelfOverhead, IsUnknownWhereNothingWasMeasured) {
   EXPECT_FALSE(selfOverhead(*store, {}, 1)->known);
   const auto analysis = analyse(store);
   ASSERT_TRUE(analysis);
-  EXPECT_EQ(analysis->bands.run.totalNs(), 0);
+  EXPECT_EQ(analysis->ledgers.bands.run.totalNs(), 0);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/taken_cores.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -10,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/disturbance/core_contention.h"
 #include "analyses/disturbance/recording_bands.h"
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/core_contention.h"
-#include "lacuna/analyzer/self_overhead.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "analyses/work/kernels.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/operators.h"
+#include "lacuna/analyzer/scope.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -151,11 +152,11 @@ TEST_F(TakenBandsTest, WidenEveryStretchOfACpuDeviceByItsShare) {
   kernel(1, 100, 400);
   kernel(1, 700, 200);
   const Analysis analysis = analysed();
-  EXPECT_EQ(analysis.bands.run[Cause::Compute], 120) << "of the first; nobody waited during the second";
-  EXPECT_EQ(analysis.bands.run.idleNs(), 30) << "of the 200 ns between them half";
-  EXPECT_EQ(analysis.overhead.nsPerStep, 150);
-  ASSERT_EQ(analysis.kernels.size(), 1U);
-  EXPECT_EQ(analysis.kernels[0].recordingNs, 120);
+  EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 120) << "of the first; nobody waited during the second";
+  EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 30) << "of the 200 ns between them half";
+  EXPECT_EQ(analysis.of<SelfOverhead>().nsPerStep, 150);
+  ASSERT_EQ(analysis.of<KernelTable>().size(), 1U);
+  EXPECT_EQ(analysis.of<KernelTable>()[0].recordingNs, 120);
 }
 
 TEST_F(TakenBandsTest, DelayTheHostOfAGpuAlone) {
@@ -165,9 +166,9 @@ TEST_F(TakenBandsTest, DelayTheHostOfAGpuAlone) {
   kernel(1, 100, 400);
   kernel(1, 700, 200);
   const Analysis analysis = analysed();
-  EXPECT_EQ(analysis.bands.run[Cause::Compute], 0);
-  EXPECT_EQ(analysis.bands.run.idleNs(), 120 + 60) << "what was taken while it computed shows behind it";
-  EXPECT_EQ(analysis.kernels[0].recordingNs, 0);
+  EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 0);
+  EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 120 + 60) << "what was taken while it computed shows behind it";
+  EXPECT_EQ(analysis.of<KernelTable>()[0].recordingNs, 0);
 }
 
 TEST_F(TakenBandsTest, OperatorsHoldWhatWasTakenMeanwhile) {
@@ -185,11 +186,11 @@ TEST_F(TakenBandsTest, OperatorsHoldWhatWasTakenMeanwhile) {
   recorder({{0, 50}});
   waits(1, {{0, 20}});
   const Analysis analysis = analysed();
-  for (const OperatorRow& row : analysis.operators) {
+  for (const OperatorRow& row : analysis.of<OperatorTables>().byName) {
     EXPECT_EQ(row.recordingNs, row.name == "linear" ? 100 : 40) << row.name;
     EXPECT_EQ(row.selfRecordingNs, row.name == "linear" ? 60 : 40) << row.name;
   }
-  EXPECT_EQ(analysis.operators.size(), 2U);
+  EXPECT_EQ(analysis.of<OperatorTables>().byName.size(), 2U);
 }
 
 class RandomUse : public testing::TestWithParam<unsigned> {};
@@ -222,9 +223,10 @@ TEST_P(RandomUse, NoBandIsMoreThanItsEntryNorAllOfThemMoreThanTheFirstFigure) {
   }
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
-  for (std::size_t i = 0; i < kCauseCount; ++i) EXPECT_LE(analysis->bands.run.ns[i], analysis->ledger.ns[i]) << i;
+  for (std::size_t i = 0; i < kCauseCount; ++i)
+    EXPECT_LE(analysis->ledgers.bands.run.ns[i], analysis->ledgers.run.ns[i]) << i;
   // Each of some 60 segments is rounded by itself.
-  EXPECT_LE(analysis->bands.run.totalNs(), analysis->overhead.nsPerStep * analysis->stepCount() + 60);
+  EXPECT_LE(analysis->ledgers.bands.run.totalNs(), analysis->of<SelfOverhead>().nsPerStep * analysis->stepCount() + 60);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomUse, testing::Range(1U, 61U));

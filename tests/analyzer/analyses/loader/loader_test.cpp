@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "analyses/loader/loader.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

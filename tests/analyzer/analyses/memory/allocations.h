@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "lacuna/analyzer/memory_use.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::test {
 

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/memory_at.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/store.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {
@@ -56,8 +56,9 @@ TEST_F(MemoryAtTest, RolesThatNobodyKnowsCountAsOther) {
   EXPECT_EQ(at.byRole[static_cast<std::size_t>(MemoryRole::Other)], 400u);
   const auto analysis = analyse(store);
   ASSERT_TRUE(analysis) << analysis.error().message;
-  ASSERT_EQ(analysis->memory.live.size(), 2u);
-  for (const LiveTensor& tensor : analysis->memory.live) EXPECT_EQ(tensor.role, MemoryRole::Other) << tensor.bytes;
+  ASSERT_EQ(analysis->of<MemoryTables>().all.live.size(), 2u);
+  for (const LiveTensor& tensor : analysis->of<MemoryTables>().all.live)
+    EXPECT_EQ(tensor.role, MemoryRole::Other) << tensor.bytes;
 }
 
 TEST_F(MemoryAtTest, AnAddressThatIsHandedOutAtOnceHidesNoLaterFree) {
@@ -92,8 +93,9 @@ TEST_F(MemoryAtTest, IsThatOfOneDeviceWhereOneIsAskedFor) {
 
 TEST(MemoryAt, AgreesWithThePeak) {
   const auto analysis = *analyse(test::makeRun({.memorySpike = true}));
-  ASSERT_TRUE(analysis.memory.present);
-  EXPECT_EQ(memoryAt(*analysis.store, analysis.memory.peakAtNs)->bytes, analysis.memory.peakBytes);
+  ASSERT_TRUE(analysis.of<MemoryTables>().all.present);
+  EXPECT_EQ(memoryAt(*analysis.store, analysis.of<MemoryTables>().all.peakAtNs)->bytes,
+            analysis.of<MemoryTables>().all.peakBytes);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analyzer/analyses/memory/allocations.h"
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -106,7 +106,7 @@ std::int64_t leakOf(int emptied) {
     for (const std::uint64_t address : alive) memory(start + 600, MemoryAction::Free, address);
     alive.clear();
   }
-  return analyse(builder.build())->memory.leakBytesPerStep;
+  return analyse(builder.build())->of<MemoryTables>().all.leakBytesPerStep;
 }
 
 TEST(Memory, AStepHoldsWhatItBeganWith) {

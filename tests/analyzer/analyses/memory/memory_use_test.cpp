@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "analyzer/analyses/memory/allocations.h"
-#include "lacuna/analyzer/memory_use.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/collectives.h"
-#include "lacuna/analyzer/export.h"
-#include "lacuna/analyzer/merge.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "analyses/ranks/communication.h"
+#include "analyses/ranks/ranks.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/links.h"
+#include "lacuna/analyzer/store.h"
 #include "support/temp_file.h"
 
 namespace lacuna::analyzer {
@@ -230,7 +231,7 @@ TEST(Communication, RowsAreByKernelAndCommunicatorWithTheirRates) {
   trace.kernel(65, 160, 170, kAllReduce);  // of no call
   const auto analysis = analyse(trace.built());
   ASSERT_TRUE(analysis);
-  const auto& rows = analysis->communication.collectives;
+  const auto& rows = analysis->of<CommunicationStats>().collectives;
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0].communicator, "0xabc");
   EXPECT_EQ(rows[0].kind, "all_reduce");
@@ -270,11 +271,11 @@ TEST(Communication, RanksAreMatchedAndAlignedByCommunicator) {
   EXPECT_EQ(merged->alignments[1].spreadNs, 0);
   const auto analysis = analyse(merged->store);
   ASSERT_TRUE(analysis);
-  EXPECT_EQ(analysis->ranks.matched, 5U);
-  EXPECT_EQ(analysis->ranks.unmatched, 10U);
-  ASSERT_EQ(analysis->ranks.rows.size(), 2U);
-  EXPECT_EQ(analysis->ranks.rows[0].waitNs, 5 * 4'000);
-  EXPECT_EQ(analysis->ranks.rows[1].last, 5U);
+  EXPECT_EQ(analysis->of<RankStats>().matched, 5U);
+  EXPECT_EQ(analysis->of<RankStats>().unmatched, 10U);
+  ASSERT_EQ(analysis->of<RankStats>().rows.size(), 2U);
+  EXPECT_EQ(analysis->of<RankStats>().rows[0].waitNs, 5 * 4'000);
+  EXPECT_EQ(analysis->of<RankStats>().rows[1].last, 5U);
 }
 
 TEST(Communication, NamesTellWhatIsCarriedOut) {

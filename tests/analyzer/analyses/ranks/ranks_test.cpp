@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/ranks.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "analyses/ranks/ranks.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

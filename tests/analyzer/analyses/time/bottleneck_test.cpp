@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/bottleneck.h"
+#include "analyses/time/bottleneck.h"
+#include "lacuna/analyzer/analysis.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {
@@ -21,25 +21,27 @@ Analysis analysed(const RunPlan& plan) {
 }
 
 TEST(Bottleneck, IsWhatTakesMuchOfTheStep) {
-  EXPECT_EQ(analysed({}).bottleneck.by, BoundBy::Device);
-  EXPECT_EQ(analysed({.batchNs = 20'000'000, .workers = 0}).bottleneck.by, BoundBy::Input);
-  EXPECT_EQ(analysed({.batchNs = 20'000'000, .workers = 0, .waitIsMarked = false}).bottleneck.by, BoundBy::Input);
-  EXPECT_EQ(analysed({.hostPauseNs = 3'000'000}).bottleneck.by, BoundBy::Host);
-  EXPECT_EQ(analysed({.ranks = 2, .collectiveNs = 3'000'000}).bottleneck.by, BoundBy::Communication);
-  EXPECT_EQ(analysed({.pageableCopyNs = 3'000'000}).bottleneck.by, BoundBy::Copy);
+  EXPECT_EQ(analysed({}).of<Bottleneck>().by, BoundBy::Device);
+  EXPECT_EQ(analysed({.batchNs = 20'000'000, .workers = 0}).of<Bottleneck>().by, BoundBy::Input);
+  EXPECT_EQ(analysed({.batchNs = 20'000'000, .workers = 0, .waitIsMarked = false}).of<Bottleneck>().by, BoundBy::Input);
+  EXPECT_EQ(analysed({.hostPauseNs = 3'000'000}).of<Bottleneck>().by, BoundBy::Host);
+  EXPECT_EQ(analysed({.ranks = 2, .collectiveNs = 3'000'000}).of<Bottleneck>().by, BoundBy::Communication);
+  EXPECT_EQ(analysed({.pageableCopyNs = 3'000'000}).of<Bottleneck>().by, BoundBy::Copy);
 }
 
 TEST(Bottleneck, TiersAreThoseOfInputPipelines) {
   // 4 ms of kernels in a step.
   const auto inputOf = [](std::int64_t batchNs) {
-    return analysed({.steps = 30, .batchNs = batchNs, .workers = 0, .syncEachStep = true}).bottleneck[BoundBy::Input];
+    return analysed({.steps = 30, .batchNs = batchNs, .workers = 0, .syncEachStep = true})
+        .of<Bottleneck>()[BoundBy::Input];
   };
   EXPECT_EQ(inputOf(100'000).tier, Tier::None);
   EXPECT_EQ(inputOf(500'000).tier, Tier::Moderate);
   EXPECT_EQ(inputOf(2'000'000).tier, Tier::High);
   EXPECT_NEAR(inputOf(2'000'000).share, 1.0 / 3, 0.02);
   double sum = 0;
-  for (const BoundShare& part : analysed({.batchNs = 2'000'000, .workers = 0}).bottleneck.shares) sum += part.share;
+  for (const BoundShare& part : analysed({.batchNs = 2'000'000, .workers = 0}).of<Bottleneck>().shares)
+    sum += part.share;
   EXPECT_NEAR(sum, 1, 1e-9);
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lacuna/analyzer/flame.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/charts.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "lacuna/analyzer/histogram.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/charts.h"
+#include "lacuna/analyzer/store.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {

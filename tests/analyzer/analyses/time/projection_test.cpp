@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "analyses/time/projection.h"
 #include "analyses/work/launch_index.h"
 #include "analyzer/analyses/named_store.h"
-#include "lacuna/analyzer/projection.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "support/timeline_maker.h"
 
 namespace lacuna::analyzer {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyses/time/queue_length.h"
 #include "analyses/work/launch_index.h"
 #include "analyzer/analyses/named_store.h"
-#include "lacuna/analyzer/queue_length.h"
 #include "support/timeline_maker.h"
 
 namespace lacuna::analyzer {

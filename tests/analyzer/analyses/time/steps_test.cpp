@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/steps.h"
-
 #include <gtest/gtest.h>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/scope.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/timeline.h"
 
 namespace lacuna::analyzer {

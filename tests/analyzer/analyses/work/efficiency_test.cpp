@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/analyzer/efficiency.h"
-#include "analyses/work/name_guesses.h"
+#include "analyses/work/efficiency.h"
 
 #include <gtest/gtest.h>
 
+#include "analyses/work/name_guesses.h"
 #include "lacuna/analyzer/analysis.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -4,9 +4,10 @@
 
 #include <chrono>
 
-#include "lacuna/analyzer/analyse.h"
+#include "analyses/work/calls.h"
+#include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -48,9 +49,9 @@ TEST(Launches, EveryCallThatWaitsForCopiesCountsThem) {
   const auto store = oneCorrelation(3, 4, "cudaMemcpy");
   const auto analysis = analyse(store);
   ASSERT_TRUE(analysis);
-  ASSERT_EQ(analysis->calls.size(), 1U);
-  EXPECT_EQ(analysis->calls[0].count, 3U);
-  EXPECT_EQ(analysis->calls[0].copies, 12U);
+  ASSERT_EQ(analysis->of<CallTable>().size(), 1U);
+  EXPECT_EQ(analysis->of<CallTable>()[0].count, 3U);
+  EXPECT_EQ(analysis->of<CallTable>()[0].copies, 12U);
 }
 
 }  // namespace

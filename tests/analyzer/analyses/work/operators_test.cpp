@@ -8,8 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/operators.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -31,8 +32,8 @@ TEST(Operators, AreCountedHoweverDeepTheyNest) {
   add(3 * kDeep, 10, 0);
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
-  ASSERT_EQ(analysis->operators.size(), 2U);
-  for (const OperatorRow& row : analysis->operators) {
+  ASSERT_EQ(analysis->of<OperatorTables>().byName.size(), 2U);
+  for (const OperatorRow& row : analysis->of<OperatorTables>().byName) {
     const bool isEven = row.name == "even";
     EXPECT_EQ(row.count, static_cast<std::uint64_t>(kDeep / 2 + (isEven ? 1 : 0)));
     EXPECT_EQ(row.totalNs, isEven ? 2 * kDeep + 10 : 2 * (kDeep - 1)) << "a nested one's time counts once";
@@ -75,7 +76,8 @@ TEST(OperatorMemory, IsTheInnermostsOwnAndOfAllAround) {
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> found;
-  for (const OperatorRow& row : analysis->operators) found[row.name] = {row.memBytes, row.selfMemBytes};
+  for (const OperatorRow& row : analysis->of<OperatorTables>().byName)
+    found[row.name] = {row.memBytes, row.selfMemBytes};
   using Figures = std::pair<std::int64_t, std::int64_t>;
   EXPECT_EQ(found["outer"], Figures(1000 + 500 - 200 - 500, 1000 - 500));
   EXPECT_EQ(found["inner"], Figures(500 - 200 + 64, 500 - 200 + 64));
@@ -94,7 +96,8 @@ TEST(OperatorMemory, OfTwoWithTheSameTimesIsTheSecondsOwnAndOfBoth) {
   const auto analysis = analyse(builder.build());
   ASSERT_TRUE(analysis);
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> found;
-  for (const OperatorRow& row : analysis->operators) found[row.name] = {row.memBytes, row.selfMemBytes};
+  for (const OperatorRow& row : analysis->of<OperatorTables>().byName)
+    found[row.name] = {row.memBytes, row.selfMemBytes};
   EXPECT_EQ(found["outer"], std::pair(std::int64_t{1000}, std::int64_t{0}));
   EXPECT_EQ(found["inner"], std::pair(std::int64_t{1000}, std::int64_t{1000}));
 }

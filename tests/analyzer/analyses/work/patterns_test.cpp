@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "lacuna/analyzer/analyse.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "analyses/work/patterns.h"
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/store.h"
 #include "lacuna/prof/nvtx_mapper.h"
 
 namespace lacuna::analyzer {
@@ -37,7 +38,7 @@ std::uint64_t repeatedLaunches(const char* kernel, std::string_view call) {
                           .correlation = i,
                           .name = builder.intern(kernel)});
   }
-  return analyse(builder.build())->patterns.repeatedLaunches;
+  return analyse(builder.build())->of<PatternStats>().repeatedLaunches;
 }
 
 TEST(Patterns, UpkeepOfTheRuntimeIsNoLoopOfTheProgram) {

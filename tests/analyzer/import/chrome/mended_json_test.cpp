@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "import/chrome/json_walker.h"
-#include "lacuna/analyzer/utf8.h"
+#include "lacuna/analyzer/text.h"
 
 namespace lacuna::analyzer {
 namespace {

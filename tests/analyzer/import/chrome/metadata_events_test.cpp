@@ -13,7 +13,7 @@
 #include "analyzer/import/chrome/places_fixture.h"
 #include "import/chrome/chrome_lives.h"
 #include "import/chrome/imported_places.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "import/chrome/imported_places.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 

@@ -15,7 +15,7 @@
 #include "formats/perfetto_schema.h"
 #include "formats/proto_wire.h"
 #include "import/perfetto/own_rows.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "formats/proto_wire.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 #include "support/proto_message.h"
 
 namespace lacuna::analyzer {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "formats/own_columns.h"
-#include "lacuna/analyzer/store_builder.h"
+#include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
 namespace {

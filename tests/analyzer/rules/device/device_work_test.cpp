@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/device/device_work.h"
 
+#include "analyses/work/kernels.h"
 #include "analyzer/rules/rule_runs.h"
 
 namespace lacuna::analyzer {
@@ -9,11 +10,11 @@ namespace {
 
 TEST(KernelShares, AreSumsOfTheKernelsOfEachKind) {
   Analysis analysis;
-  analysis.kernels = {{.name = "sgemm", .count = 2, .totalNs = 100, .matrix = true},
-                      {.name = "hgemm", .count = 3, .totalNs = 40, .tensorCore = true, .matrix = true},
-                      {.name = "relu", .count = 5, .totalNs = 20, .pointwise = true},
-                      {.name = "gelu", .count = 7, .totalNs = 30, .pointwise = true},
-                      {.name = "softmax", .count = 11, .totalNs = 10}};
+  analysis.of<KernelTable>() = {{.name = "sgemm", .count = 2, .totalNs = 100, .matrix = true},
+                                {.name = "hgemm", .count = 3, .totalNs = 40, .tensorCore = true, .matrix = true},
+                                {.name = "relu", .count = 5, .totalNs = 20, .pointwise = true},
+                                {.name = "gelu", .count = 7, .totalNs = 30, .pointwise = true},
+                                {.name = "softmax", .count = 11, .totalNs = 10}};
   const KernelShares shares = kernelShares(analysis);
   EXPECT_EQ(shares.all, 200);
   EXPECT_EQ(shares.matrix, 140);
@@ -24,7 +25,7 @@ TEST(KernelShares, AreSumsOfTheKernelsOfEachKind) {
 
 TEST(KernelShares, LeaveCommunicationOut) {
   Analysis analysis;
-  analysis.kernels = {
+  analysis.of<KernelTable>() = {
       {.name = "relu", .count = 1, .totalNs = 20, .pointwise = true},
       {.name = "ncclAddMul", .count = 1, .totalNs = 500, .work = Work::Communication, .pointwise = true}};
   EXPECT_EQ(kernelShares(analysis).all, 20);

@@ -11,8 +11,8 @@ prof::Memcpy pageable(std::int64_t startNs, std::int64_t durNs, std::uint64_t by
 
 TEST(PageableCopyFinding, IsTheFirstFaultAndCostsWhatTheCopiesTake) {
   const Analysis analysis = analysed({.pageableCopyNs = 2'000'000});
-  ASSERT_FALSE(analysis.findings.empty());
-  const Finding& finding = analysis.findings.front();
+  ASSERT_FALSE(analysis.of<Findings>().empty());
+  const Finding& finding = analysis.of<Findings>().front();
   ASSERT_EQ(finding.id, FindingId::PageableCopy);
   EXPECT_GE(finding.costNsPerStep, 2'000'000);
   EXPECT_LE(finding.costNsPerStep, 2'200'000) << "the host waits for them besides";

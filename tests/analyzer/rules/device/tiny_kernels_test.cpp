@@ -7,8 +7,8 @@ namespace {
 
 TEST(TinyKernelsFinding, IsTheFirstFaultAndCostsWhatTheLoopTakesToLaunch) {
   const Analysis analysis = analysed({.tinyRepeats = 300});
-  ASSERT_FALSE(analysis.findings.empty());
-  const Finding& finding = analysis.findings.front();
+  ASSERT_FALSE(analysis.of<Findings>().empty());
+  const Finding& finding = analysis.of<Findings>().front();
   ASSERT_EQ(finding.id, FindingId::TinyKernels);
   EXPECT_THAT(finding.title,
               testing::StartsWith("600 tiny kernels a step: softmax_row, max_row repeat up to 300 times"));

@@ -38,18 +38,18 @@ TEST(Calls, CopiesAndMemsetsAreKnownByTheirNames) {
 
 TEST(Calls, SynchronisationsAreCountedWithOrWithoutCopiesThatWait) {
   Analysis analysis;
-  analysis.calls = {calledIn("cudaStreamSynchronize", Activity::Sync, 3, 10),
-                    calledIn("cudaMemcpy", Activity::Sync, 5, 10), calledIn("cudaMemset", Activity::Sync, 7, 10),
-                    calledIn("cudaMalloc", Activity::Driver, 11, 10)};
+  analysis.of<CallTable>() = {
+      calledIn("cudaStreamSynchronize", Activity::Sync, 3, 10), calledIn("cudaMemcpy", Activity::Sync, 5, 10),
+      calledIn("cudaMemset", Activity::Sync, 7, 10), calledIn("cudaMalloc", Activity::Driver, 11, 10)};
   EXPECT_EQ(syncCalls(analysis, false), 3U);
   EXPECT_EQ(syncCalls(analysis, true), 15U);
 }
 
 TEST(Calls, TheCostliestIsTheUnclaimedOneThatTakesMostOfTheSteps) {
   CalledRun run;
-  run.analysis.calls = {calledIn("cudaMalloc", Activity::Driver, 1, 500),
-                        calledIn("cudaEventCreate", Activity::Driver, 90, 300),
-                        calledIn("cudaFree", Activity::Driver, 1, 200), calledIn("cudaMemcpy", Activity::Sync, 1, 900)};
+  run.analysis.of<CallTable>() = {
+      calledIn("cudaMalloc", Activity::Driver, 1, 500), calledIn("cudaEventCreate", Activity::Driver, 90, 300),
+      calledIn("cudaFree", Activity::Driver, 1, 200), calledIn("cudaMemcpy", Activity::Sync, 1, 900)};
   ASSERT_NE(costliestCall(run.facts, Activity::Driver), nullptr);
   EXPECT_EQ(costliestCall(run.facts, Activity::Driver)->name, "cudaMalloc");
   run.told.claims.push_back({.call = "cudaMalloc", .activity = Activity::Driver});
@@ -59,10 +59,10 @@ TEST(Calls, TheCostliestIsTheUnclaimedOneThatTakesMostOfTheSteps) {
 
 TEST(Calls, TheLongestWaitIsTheUnclaimedNamedOneOfItsCause) {
   CalledRun run;
-  run.analysis.details = {{.cause = Cause::DriverCall, .name = "", .ns = 900},
-                          {.cause = Cause::Synchronisation, .name = "cudaMemcpy", .ns = 800},
-                          {.cause = Cause::DriverCall, .name = "cudaMalloc", .ns = 700},
-                          {.cause = Cause::DriverCall, .name = "cudaFree", .ns = 100}};
+  run.analysis.of<IdleCauses>().details = {{.cause = Cause::DriverCall, .name = "", .ns = 900},
+                                           {.cause = Cause::Synchronisation, .name = "cudaMemcpy", .ns = 800},
+                                           {.cause = Cause::DriverCall, .name = "cudaMalloc", .ns = 700},
+                                           {.cause = Cause::DriverCall, .name = "cudaFree", .ns = 100}};
   ASSERT_NE(longestWait(run.facts, Cause::DriverCall), nullptr);
   EXPECT_EQ(longestWait(run.facts, Cause::DriverCall)->name, "cudaMalloc");
   run.told.claims.push_back({.call = "cudaMalloc", .activity = Activity::Driver});

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/rules/rule_runs.h"
 
+#include "analyses/disturbance/core_contention.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -28,8 +30,8 @@ TEST(CoresTakenFinding, CoresThatWereTakenBeforeTheFirstStepCostNoStepAnything) 
   plan.setupCallNs = 2'000'000'000;
   const Analysis analysis = analysed(plan);
   EXPECT_EQ(find(analysis, FindingId::CoresTaken), nullptr);
-  EXPECT_TRUE(analysis.contention.known);
-  EXPECT_LT(analysis.contention.lostShare(), kNoContention);
+  EXPECT_TRUE(analysis.of<CoreContention>().known);
+  EXPECT_LT(analysis.of<CoreContention>().lostShare(), kNoContention);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ RunPlan callingFor(std::int64_t ns) {
 TEST(DriverCallsFinding, IsTheFirstFaultAndCostsWhatTheCallTakes) {
   for (const char* call : {"cudaMalloc", "cudaEventCreate"}) {
     const Analysis analysis = analysed({.mallocNs = 3'000'000, .driverCall = call});
-    ASSERT_FALSE(analysis.findings.empty()) << call;
-    const Finding& finding = analysis.findings.front();
+    ASSERT_FALSE(analysis.of<Findings>().empty()) << call;
+    const Finding& finding = analysis.of<Findings>().front();
     ASSERT_EQ(finding.id, FindingId::DriverCalls) << call;
     EXPECT_NEAR(static_cast<double>(finding.costNsPerStep), 3e6, 0.05 * 3e6) << call;
     EXPECT_THAT(finding.advice, testing::StartsWith(std::string(call) + " takes the most: keep memory in the caching"));

@@ -12,12 +12,13 @@ TEST(HostNotRunningFinding, ACallOfTheOperatingSystemIsNoDriverCall) {
     const Ledger step = analysis.meanStepLedger();
     EXPECT_EQ(step[Cause::DriverCall], 0) << asleepNs;
     EXPECT_NEAR(static_cast<double>(step[Cause::OffCpu]), 3e6, 0.05 * 3e6) << asleepNs;
-    const auto finding = std::ranges::find(analysis.findings, FindingId::HostNotRunning, &Finding::id);
-    ASSERT_NE(finding, analysis.findings.end()) << asleepNs;
+    const auto finding = std::ranges::find(analysis.of<Findings>(), FindingId::HostNotRunning, &Finding::id);
+    ASSERT_NE(finding, analysis.of<Findings>().end()) << asleepNs;
     EXPECT_THAT(finding->title, testing::EndsWith("a step, most of it in read")) << asleepNs;
     ASSERT_FALSE(finding->evidence.empty()) << asleepNs;
     EXPECT_EQ(finding->evidence[0].what, "host thread not running: read") << asleepNs;
-    EXPECT_EQ(std::ranges::find(analysis.findings, FindingId::DriverCalls, &Finding::id), analysis.findings.end())
+    EXPECT_EQ(std::ranges::find(analysis.of<Findings>(), FindingId::DriverCalls, &Finding::id),
+              analysis.of<Findings>().end())
         << asleepNs;
   }
 }

@@ -22,11 +22,11 @@ TEST(HostWorkFinding, LongWorkOfTheHostBetweenLaunchesIsNotTheLaunches) {
 
 TEST(HostWorkFinding, HostWorkInStepsThatAreNumberedIsOfOneName) {
   const Analysis analysis = analysed({.hostPauseNs = 3'000'000, .numberedSteps = true, .pauseIsNamed = false});
-  const auto finding = std::ranges::find(analysis.findings, FindingId::HostWork, &Finding::id);
-  ASSERT_NE(finding, analysis.findings.end());
+  const auto finding = std::ranges::find(analysis.of<Findings>(), FindingId::HostWork, &Finding::id);
+  ASSERT_NE(finding, analysis.of<Findings>().end());
   EXPECT_THAT(finding->title, testing::EndsWith("most of it in step"));
   const auto named = [](const CauseDetail& detail) { return detail.name.starts_with("batch "); };
-  EXPECT_EQ(std::ranges::count_if(analysis.details, named), 0);
+  EXPECT_EQ(std::ranges::count_if(analysis.of<IdleCauses>().details, named), 0);
 }
 
 }  // namespace

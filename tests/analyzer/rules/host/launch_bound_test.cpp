@@ -21,9 +21,9 @@ TEST(LaunchBoundFinding, NoGraphLaunchesTheCpusOperatorsSooner) {
 TEST(LaunchBoundFinding, AGainInPercentIsOfTheReplayedStep) {
   const Analysis analysis = analysed(
       {.steps = 30, .operators = 200, .kernelNs = 3'000, .batchNs = 3'000'000, .workers = 0, .waitIsMarked = false});
-  const auto found = std::find_if(analysis.findings.begin(), analysis.findings.end(),
+  const auto found = std::find_if(analysis.of<Findings>().begin(), analysis.of<Findings>().end(),
                                   [](const Finding& finding) { return finding.id == FindingId::LaunchBound; });
-  ASSERT_NE(found, analysis.findings.end());
+  ASSERT_NE(found, analysis.of<Findings>().end());
   const Prediction prediction = Simulator::create(analysis)->play(found->knob);
   EXPECT_GT(found->predictedGainNsPerStep, 0);
   EXPECT_EQ(found->baseNsPerStep, prediction.baseNsPerStep);

@@ -12,8 +12,8 @@ RunPlan launching(std::int64_t launchNs) {
 
 TEST(SlowLaunchesFinding, IsTheFirstFaultAndHoldsWhatTheCallsTake) {
   const Analysis analysis = analysed(launching(120'000));
-  ASSERT_FALSE(analysis.findings.empty());
-  const Finding& finding = analysis.findings.front();
+  ASSERT_FALSE(analysis.of<Findings>().empty());
+  const Finding& finding = analysis.of<Findings>().front();
   ASSERT_EQ(finding.id, FindingId::SlowLaunches);
   EXPECT_NEAR(static_cast<double>(finding.accountedNsPerStep), 41 * 120e3, 0.05 * 41 * 120e3);
   EXPECT_EQ(finding.costNsPerStep, finding.predictedGainNsPerStep) << "a graph spares the operators' work, too";

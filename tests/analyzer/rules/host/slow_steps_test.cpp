@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "analyses/work/launches.h"
 #include "analyzer/rules/rule_runs.h"
-#include "lacuna/analyzer/summary.h"
+#include "lacuna/analyzer/report.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -23,7 +24,7 @@ TEST(SlowStepsFinding, EvenStepsAreNone) {
 
 TEST(SlowStepsFinding, AStepInWhichAHostThatRunsAheadIsHeldBackIsNotSlow) {
   Analysis analysis = analysed({.steps = 40});
-  ASSERT_GT(analysis.launches.meanQueueDepth, 41) << "as many launches as a step has";
+  ASSERT_GT(analysis.of<LaunchStats>().meanQueueDepth, 41) << "as many launches as a step has";
   for (std::size_t i = 9; i < analysis.steps.all.size(); i += 10) analysis.steps.all[i].endNs += 20'000'000;
   const auto isSlow = [&] {
     const std::vector<Finding> findings = findFindings(analysis, nullptr);
@@ -33,9 +34,9 @@ TEST(SlowStepsFinding, AStepInWhichAHostThatRunsAheadIsHeldBackIsNotSlow) {
   EXPECT_THAT(describeRun(analysis), testing::HasSubstr("40 steps of 3.95 ms on average"));
   // What the device waits for in them is lost also then.
   for (std::size_t i = 9; i < analysis.steps.all.size(); i += 10)
-    analysis.stepLedgers[i].add(Cause::HostWork, 20'000'000);
+    analysis.ledgers.steps[i].add(Cause::HostWork, 20'000'000);
   EXPECT_TRUE(isSlow());
-  analysis.launches.meanQueueDepth = 1;
+  analysis.of<LaunchStats>().meanQueueDepth = 1;
   EXPECT_TRUE(isSlow());
 }
 

@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/rules/rule_runs.h"
 
+#include "analyses/loader/loader.h"
+
 namespace lacuna::analyzer {
 namespace {
 
 TEST(LoaderRestartsFinding, TellOfWorkersThatAreStartedAnew) {
   const RunPlan plan{.steps = 60, .batchNs = 500'000, .workers = 2, .stepsPerEpoch = 20, .restartNs = 80'000'000};
   const Analysis analysis = analysed(plan);
-  EXPECT_EQ(analysis.loader.workers, 2U);
+  EXPECT_EQ(analysis.of<LoaderStats>().workers, 2U);
   const Finding* finding = find(analysis, FindingId::LoaderRestarts);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(analysis.findings.front().id, FindingId::LoaderRestarts);
+  EXPECT_EQ(analysis.of<Findings>().front().id, FindingId::LoaderRestarts);
   EXPECT_EQ(finding->count, 2U);
   const auto perStep = static_cast<double>(2 * plan.restartNs) / static_cast<double>(analysis.stepCount());
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), perStep, 0.05 * perStep);

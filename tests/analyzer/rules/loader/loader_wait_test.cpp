@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "analyses/loader/loader.h"
 #include "analyzer/rules/rule_runs.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/whatif.h"
@@ -19,7 +20,7 @@ TEST(LoaderWaitFinding, ProposeNoWorkersThatTheReplayCallsSlower) {
                                             .hostCores = cores,
                                             .cpuDevice = true,
                                             .loaderComputes = true});
-        for (const Finding& finding : analysis.findings) {
+        for (const Finding& finding : analysis.of<Findings>()) {
           if (finding.id != FindingId::LoaderWait) continue;
           if (finding.knob.empty()) {
             EXPECT_THAT(finding.advice, testing::HasSubstr("more workers would not help"));
@@ -38,8 +39,8 @@ TEST(LoaderWaitFinding, WhoPreparesBatchesIsNotMadeUp) {
   RunPlan plan{.batchNs = 10'000'000, .syncEachStep = true};
   plan.waitName = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
   const Analysis several = analysed(plan);
-  EXPECT_FALSE(several.loader.workersKnown);
-  EXPECT_EQ(several.loaderVerdict.workersNeeded, 0U);
+  EXPECT_FALSE(several.of<LoaderStats>().workersKnown);
+  EXPECT_EQ(several.of<LoaderVerdict>().workersNeeded, 0U);
   const Finding* unknown = find(several, FindingId::LoaderWait);
   ASSERT_NE(unknown, nullptr);
   EXPECT_EQ(unknown->knob, "");
@@ -55,8 +56,8 @@ TEST(LoaderWaitFinding, WhoPreparesBatchesIsNotMadeUp) {
   EXPECT_EQ(more.gainNs(), 0);
   plan.waitName = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
   const Analysis none = analysed(plan);
-  EXPECT_TRUE(none.loader.workersKnown);
-  EXPECT_EQ(none.loader.workers, 0U);
+  EXPECT_TRUE(none.of<LoaderStats>().workersKnown);
+  EXPECT_EQ(none.of<LoaderStats>().workers, 0U);
   ASSERT_NE(find(none, FindingId::LoaderWait), nullptr);
   EXPECT_THAT(find(none, FindingId::LoaderWait)->knob, testing::StartsWith("loader.workers="));
   EXPECT_GT(find(none, FindingId::LoaderWait)->predictedGainNsPerStep, 5'000'000);
@@ -82,7 +83,7 @@ TEST(LoaderWaitFinding, AWaitInFrontOfTheMarkedStepIsFound) {
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 12e6, 0.05 * 12e6);
   EXPECT_GT(finding->predictedGainNsPerStep, 10'000'000);
   EXPECT_THAT(finding->title, testing::HasSubstr(" (7"));  // of 16 ms, not of the 4 ms that are marked
-  EXPECT_NE(analysis.loaderVerdict.bound, LoaderBound::None);
+  EXPECT_NE(analysis.of<LoaderVerdict>().bound, LoaderBound::None);
   EXPECT_EQ(find(analysis, FindingId::SyncInStep), nullptr);
   // Markers without gaps have nothing between them.
   plan.waitIsMarked = true;

@@ -3,6 +3,7 @@
 #include "rules/memory/memories.h"
 
 #include "analyzer/rules/rule_runs.h"
+#include "lacuna/analyzer/memory.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -64,9 +65,9 @@ PeakEdit edit(PeakEditKind kind, std::uint32_t device, const char* origin, std::
 /// Edits of a peak of 100 bytes.
 Analysis editedPeaks() {
   Analysis analysis;
-  analysis.peakEdits = {edit(PeakEditKind::FreeEarlier, 1, "aten::relu", 70),
-                        edit(PeakEditKind::Recompute, 1, "aten::block", 60),
-                        edit(PeakEditKind::FreeEarlier, 2, "aten::loss", 10)};
+  analysis.of<PeakEdits>() = {edit(PeakEditKind::FreeEarlier, 1, "aten::relu", 70),
+                              edit(PeakEditKind::Recompute, 1, "aten::block", 60),
+                              edit(PeakEditKind::FreeEarlier, 2, "aten::loss", 10)};
   return analysis;
 }
 

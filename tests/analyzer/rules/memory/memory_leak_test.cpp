@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/rules/rule_runs.h"
 
+#include "lacuna/analyzer/memory.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -24,7 +26,7 @@ TEST(MemoryLeakFinding, ALeakIsNamedThoughTheProgramFreesAllInTheEnd) {
   ASSERT_NE(leak, nullptr);
   EXPECT_FALSE(leak->evidence.empty());
   EXPECT_THAT(leak->advice, testing::HasSubstr("aten::loss"));
-  EXPECT_EQ(analysis.memory.leaked.at(0).bytes, 16U << 20);
+  EXPECT_EQ(analysis.of<MemoryTables>().all.leaked.at(0).bytes, 16U << 20);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ TEST(DataParallelFinding, GainsAtMostWhatCopyingTheModelTakes) {
 
 TEST(DataParallelFinding, IsTheFirstFaultAlsoWhereTheCopiesHardlyHoldTheHost) {
   const Analysis analysis = analysed({.ranks = 2, .dataParallel = true});
-  ASSERT_FALSE(analysis.findings.empty());
-  const Finding& finding = analysis.findings.front();
+  ASSERT_FALSE(analysis.of<Findings>().empty());
+  const Finding& finding = analysis.of<Findings>().front();
   ASSERT_EQ(finding.id, FindingId::DataParallel);
   EXPECT_EQ(finding.gainBasis, GainBasis::None);
   EXPECT_THAT(finding.notPredicted, testing::HasSubstr("hardly holds up the threads that launch"));

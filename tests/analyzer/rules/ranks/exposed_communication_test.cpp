@@ -11,8 +11,8 @@ RunPlan reducing(std::int64_t ns) {
 
 TEST(ExposedCommunicationFinding, IsTheFirstFaultAndCostsWhatTheCollectivesTake) {
   const Analysis analysis = analysed(reducing(3'000'000));
-  ASSERT_FALSE(analysis.findings.empty());
-  const Finding& finding = analysis.findings.front();
+  ASSERT_FALSE(analysis.of<Findings>().empty());
+  const Finding& finding = analysis.of<Findings>().front();
   ASSERT_EQ(finding.id, FindingId::ExposedCommunication);
   EXPECT_NEAR(static_cast<double>(finding.costNsPerStep), 3e6, 0.02 * 3e6);
   EXPECT_EQ(finding.gainBasis, GainBasis::Replay);

@@ -8,8 +8,8 @@ namespace {
 TEST(LateRankFinding, ALateRankIsAsLateAsWasPlanted) {
   for (const int ranks : {2, 3, 4}) {
     const Analysis analysis = analysed({.ranks = ranks, .collectiveNs = 100'000, .lateNs = 2'000'000});
-    const auto late = std::ranges::find(analysis.findings, FindingId::LateRank, &Finding::id);
-    ASSERT_NE(late, analysis.findings.end()) << ranks;
+    const auto late = std::ranges::find(analysis.of<Findings>(), FindingId::LateRank, &Finding::id);
+    ASSERT_NE(late, analysis.of<Findings>().end()) << ranks;
     ASSERT_FALSE(late->evidence.empty()) << ranks;
     for (const Evidence& entry : late->evidence)
       EXPECT_NEAR(static_cast<double>(entry.endNs - entry.startNs), 2e6, 1e5) << ranks;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/whatif/play.h"
+#include "lacuna/analyzer/memory.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -19,8 +20,8 @@ TEST(Checkpoint, IsRefusedWithTheSectionThatListsWhatCouldBeRecomputed) {
 
 TEST(Checkpoint, TheReportListsWhatCouldBeRecomputed) {
   const Analysis analysis = analysed({.deviceBytes = 125u << 20});
-  const auto edit = std::ranges::find(analysis.peakEdits, PeakEditKind::Recompute, &PeakEdit::kind);
-  ASSERT_NE(edit, analysis.peakEdits.end());
+  const auto edit = std::ranges::find(analysis.of<PeakEdits>(), PeakEditKind::Recompute, &PeakEdit::kind);
+  ASSERT_NE(edit, analysis.of<PeakEdits>().end());
   EXPECT_EQ(edit->origin, "aten::block");
   EXPECT_EQ(edit->bytes, 40u << 20) << "ten activations of 4 MiB";
 }

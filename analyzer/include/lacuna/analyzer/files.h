@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lacuna/analyzer/store.h"
+#include "lacuna/prof/place_file.h"
+#include "lacuna/prof/result.h"
+
+namespace lacuna::analyzer {
+
+/// What the first bytes of a file (decompressed) say it is. Fails where there are none to be had, and on a compressed
+/// .lcn, which is read in any order.
+enum class SourceKind { Empty, Lcn, Json, Sqlite, Perfetto, Pickle, Unknown };
+/// Reads some bytes of the file; fails where it cannot be read.
+prof::Result<SourceKind> sniff(const std::filesystem::path& path);
+
+/// The kind in words for people.
+std::string_view describe(SourceKind kind);
+
+/// What a trace can be written as. Text formats may be compressed: a path that ends in .gz or .zst is.
+enum class Format {
+  Lcn,         ///< .lcn, everything
+  Chrome,      ///< .json: Chrome's trace event format, as Kineto writes it
+  Perfetto,    ///< .pftrace: Perfetto's protocol buffers
+  Nsys,        ///< .sqlite: Nsight Systems' SQLite schema
+  Folded,      ///< .folded: one line for each stack with its self time in ns, for flame graphs
+  Speedscope,  ///< .speedscope.json: one evented profile for each thread
+  Csv,         ///< .csv: one table
+  TableJson,   ///< one table, one JSON object a row
+};
+
+struct ExportOptions {
+  /// The table to write as Csv or TableJson.
+  std::string table = "kernel";
+  /// Whether a file of that name may be replaced.
+  prof::Existing existing = prof::Existing::Replace;
+  Progress progress;
+  /// Hears what the format cannot hold, in words for people.
+  std::function<void(const std::string&)> warn;
+};
+
+/// By the ending of a path; nothing for an ending that no format has.
+std::optional<Format> formatOf(const std::filesystem::path& path);
+/// By name: lcn, chrome, perfetto, nsys, folded, speedscope, csv, table-json.
+std::optional<Format> formatNamed(std::string_view name);
+std::string_view formatNames();
+/// What formatOf() knows, for people.
+std::string_view formatEndings();
+/// Why nothing is known of how to write `out`: by the name that was given with --to, or by its ending.
+std::string unknownFormat(std::string_view out, std::string_view to);
+
+/// Writes a trace to a file, whole or not at all; it fails where the trace turns out to be damaged.
+prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options = {});
+/// The same of a store that nobody else keeps: it goes as soon as its rows are written, before a .lcn gets its
+/// timeline, so that the memory of only one of the two is needed at a time.
+prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path, Format format,
+                         const ExportOptions& options = {});
+
+/// How a trace's clock was brought to that of the first one.
+enum class AlignedBy : std::uint8_t {
+  Reference,    ///< it is the first one
+  Collectives,  ///< the ends of the collectives that both took part in
+  Clocks,       ///< what both clocks say of the time of day
+  Markers,      ///< the starts of the steps with the same marker
+  Start,        ///< nothing better: both traces' first moments are laid on each other
+};
+std::string_view nameOf(AlignedBy how);
+
+struct Alignment {
+  AlignedBy how = AlignedBy::Reference;
+  std::int64_t offsetNs = 0;  ///< was added to the trace's times
+  std::uint64_t matches = 0;  ///< collectives or markers that say so
+  std::int64_t spreadNs = 0;  ///< median distance of single matches from the offset
+};
+
+struct Merged {
+  std::shared_ptr<const Store> store;
+  std::vector<Alignment> alignments;  ///< one for each input
+};
+
+/// Puts traces of one job, such as its ranks, on the first one's clock into one trace. Processes, threads, devices and
+/// queues stay apart (devices with the same unique id are one); processes without a rank get the number of their trace
+/// when no trace has ranks. Everything is held in memory.
+///
+/// Collectives: the k-th of each name within each step of both traces belong together where both have as many; all
+/// ranks leave a collective at nearly the same time, so the offset is the median difference of the ends.
+/// Fails where a trace turns out to be damaged while it is read.
+prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> inputs);
+
+}  // namespace lacuna::analyzer

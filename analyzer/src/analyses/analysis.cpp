@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lacuna/analyzer/analysis.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyses/time/mean_step.h"
+
+namespace lacuna::analyzer {
+
+std::int64_t Analysis::stepCount() const {
+  std::int64_t count = 0;
+  for (const Step& step : steps.all) count += step.within(window) ? 1 : 0;
+  return std::max<std::int64_t>(1, count);
+}
+
+std::int64_t Analysis::processCount() const {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(scope.only.processes.size()));
+}
+
+std::int64_t Analysis::stepNs() const {
+  if (const std::int64_t median = steps.medianNs(); median > 0) return median;
+  return window.endNs - window.startNs;
+}
+
+Ledger Analysis::meanStepLedger() const {
+  return meanOf(*this, ledgers.steps, ledgers.run);
+}
+
+Ledger Analysis::meanStepBands() const {
+  return meanOf(*this, ledgers.bands.steps, ledgers.bands.run);
+}
+
+std::int64_t Analysis::stepBandNs(std::size_t step) const {
+  const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, devices.size()));
+  return step < ledgers.bands.steps.size() ? ledgers.bands.steps[step].totalNs() / parts : 0;
+}
+
+std::int64_t Analysis::meanStepNs() const {
+  const std::int64_t ns = meanStepLedger().totalNs();
+  return ns > 0 ? ns : stepNs();
+}
+
+Analysis::BetweenSteps Analysis::betweenSteps() const {
+  std::vector<std::int64_t> gaps, waits;
+  for (std::size_t i = 1; i < std::min(steps.all.size(), ledgers.loaderWaitsBefore.size()); ++i) {
+    const Step& before = steps.all[i - 1];
+    if (before.warmUp || !before.within(window) || !steps.all[i].within(window)) continue;
+    gaps.push_back(std::max<prof::TimeNs>(0, steps.all[i].startNs - before.endNs));
+    waits.push_back(ledgers.loaderWaitsBefore[i]);
+  }
+  const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, devices.size()));
+  return {medianOf(std::move(gaps)), medianOf(std::move(waits)) / parts};
+}
+
+}  // namespace lacuna::analyzer
