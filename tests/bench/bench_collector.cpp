@@ -200,8 +200,8 @@ class Measurement {
     std::string command = fmt::format("'{}' {}", self_.string(), role);
     const fs::path trace = home_ / "bench.lcn";
     if (runOptions != nullptr) {
-      command = fmt::format("'{}' run -q --force {} -o '{}' -- {}", (self_.parent_path() / "lacuna").string(), runOptions,
-                            trace.string(), command);
+      command = fmt::format("'{}' run -q --force {} -o '{}' -- {}", (self_.parent_path() / "lacuna").string(),
+                            runOptions, trace.string(), command);
     }
     std::FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) fail("cannot start " + command);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/timeline.h"

@@ -4,10 +4,7 @@
 
 #include <span>
 
-#include "analyses/loader/loader.h"
 #include "analyses/part.h"
-#include "analyses/work/patterns.h"
-#include "lacuna/analyzer/memory.h"
 
 /// One line for each analysis, in the order in which they compute.
 #define LACUNA_ANALYSES(ANALYSIS) \

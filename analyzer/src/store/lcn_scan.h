@@ -14,9 +14,9 @@ namespace lacuna::analyzer {
 
 /// One pass over a table. Rows of a block go out once no later block can hold earlier ones; the rest waits in
 /// `pending_`. Pending rows are put in order only when as many more have come as the last time left, so a pass over
-/// blocks that all overlap costs no more than one sort of their rows, up to a factor. Blocks outside of the window are counted, so that row numbers are those of `column`; their times are
-/// read only where rows that go out lie among them, or else each window of a long trace would sort all that is before
-/// it.
+/// blocks that all overlap costs no more than one sort of their rows, up to a factor. Blocks outside of the window are
+/// counted, so that row numbers are those of `column`; their times are read only where rows that go out lie among them,
+/// or else each window of a long trace would sort all that is before it.
 class LcnBackend::Scan {
  public:
   Scan(const LcnBackend& store, Table& table, std::span<const std::size_t> columns, prof::TimeWindow window,
@@ -67,11 +67,11 @@ class LcnBackend::Scan {
   prof::TimeWindow window_;
   const std::function<bool(const RowBlock&)>& visit_;
   Rows block_, pending_;
-  std::size_t left_ = 0;                 ///< rows that were still pending after the last flush
+  std::size_t left_ = 0;                  ///< rows that were still pending after the last flush
   prof::TimeNs pendingLast_ = INT64_MIN;  ///< no pending row starts after it
-  std::vector<std::size_t> counted_;  ///< blocks outside of the window that are not in firstRow_ yet
-  bool late_ = false;                 ///< pending rows of a counted block stand behind those of later ones
-  std::size_t at_ = 0;                ///< the next block
+  std::vector<std::size_t> counted_;      ///< blocks outside of the window that are not in firstRow_ yet
+  bool late_ = false;                     ///< pending rows of a counted block stand behind those of later ones
+  std::size_t at_ = 0;                    ///< the next block
   std::uint64_t firstRow_ = 0;
   std::uint64_t firstWanted_ = 0;
   std::uint64_t lastWanted_ = UINT64_MAX;

@@ -230,14 +230,20 @@ prof::Result<CoreContention> coreContention(const Store& store, TimeWindow windo
   return fromCounters(store, window, only, hostCores, *recorder);
 }
 
-namespace parts {
+namespace of_contention {
+namespace {
 
-constinit const AnalysisPart contention{
-    .name = "core contention", .compute = [](Analysis& analysis) {
-      return keep(analysis, coreContention(*analysis.store, steadyStretch(analysis), analysis.scope.only,
-                                           analysis.of<ProgramFacts>().hostCores));
-    }};
+prof::Status compute(Analysis& analysis) {
+  return keep(analysis, coreContention(*analysis.store, steadyStretch(analysis), analysis.scope.only,
+                                       analysis.of<ProgramFacts>().hostCores));
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_contention
+
+constinit const AnalysisPart parts::contention{
+    .name = "core contention",
+    .compute = of_contention::compute,
+};
 
 }  // namespace lacuna::analyzer

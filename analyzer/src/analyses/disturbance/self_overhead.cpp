@@ -194,14 +194,20 @@ prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window,
   return out;
 }
 
-namespace parts {
+namespace of_overhead {
+namespace {
 
-constinit const AnalysisPart overhead{
-    .name = "self overhead", .compute = [](Analysis& analysis) {
-      return keep(analysis, selfOverheadOf(*analysis.store, analysis.window, analysis.stepCount(), analysis.scope,
-                                           workStretch(analysis)));
-    }};
+prof::Status compute(Analysis& analysis) {
+  return keep(analysis, selfOverheadOf(*analysis.store, analysis.window, analysis.stepCount(), analysis.scope,
+                                       workStretch(analysis)));
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_overhead
+
+constinit const AnalysisPart parts::overhead{
+    .name = "self overhead",
+    .compute = of_overhead::compute,
+};
 
 }  // namespace lacuna::analyzer

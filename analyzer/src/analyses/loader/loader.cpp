@@ -268,23 +268,39 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
   return stats;
 }
 
-namespace parts {
+namespace of_loader {
+namespace {
 
-constinit const AnalysisPart loader{.name = "loader", .compute = [](Analysis& analysis) {
-                                      return keep(analysis,
-                                                  loaderStats(*analysis.store, analysis.window, analysis.scope));
-                                    }};
+prof::Status compute(Analysis& analysis) {
+  return keep(analysis, loaderStats(*analysis.store, analysis.window, analysis.scope));
+}
 
-constinit const AnalysisPart loaderVerdict{
-    .name = "loader verdict", .compute = [](Analysis& analysis) -> prof::Status {
-      const Ledger step = analysis.meanStepLedger();
-      const Analysis::BetweenSteps between = analysis.betweenSteps();
-      analysis.of<LoaderVerdict>() =
-          analyzer::loaderVerdict(analysis.of<LoaderStats>(), analysis.meanStepNs() + between.ns,
-                                  step[Cause::LoaderWait] + between.loaderWaitNs, step[Cause::ExposedCopy]);
-      return {};
-    }};
+}  // namespace
+}  // namespace of_loader
 
-}  // namespace parts
+constinit const AnalysisPart parts::loader{
+    .name = "loader",
+    .compute = of_loader::compute,
+};
+
+namespace of_loader_verdict {
+namespace {
+
+prof::Status compute(Analysis& analysis) {
+  const Ledger step = analysis.meanStepLedger();
+  const Analysis::BetweenSteps between = analysis.betweenSteps();
+  analysis.of<LoaderVerdict>() =
+      analyzer::loaderVerdict(analysis.of<LoaderStats>(), analysis.meanStepNs() + between.ns,
+                              step[Cause::LoaderWait] + between.loaderWaitNs, step[Cause::ExposedCopy]);
+  return {};
+}
+
+}  // namespace
+}  // namespace of_loader_verdict
+
+constinit const AnalysisPart parts::loaderVerdict{
+    .name = "loader verdict",
+    .compute = of_loader_verdict::compute,
+};
 
 }  // namespace lacuna::analyzer

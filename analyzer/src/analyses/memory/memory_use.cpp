@@ -239,10 +239,9 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
   return out;
 }
 
-namespace parts {
-
-constinit const AnalysisPart memory{.name = "memory", .compute = computeMemory};
-
-}  // namespace parts
+constinit const AnalysisPart parts::memory{
+    .name = "memory",
+    .compute = computeMemory,
+};
 
 }  // namespace lacuna::analyzer

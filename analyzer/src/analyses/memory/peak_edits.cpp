@@ -244,10 +244,9 @@ prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Ste
   return status;
 }
 
-namespace parts {
-
-constinit const AnalysisPart peakEdits{.name = "peak edits", .compute = computePeakEdits};
-
-}  // namespace parts
+constinit const AnalysisPart parts::peakEdits{
+    .name = "peak edits",
+    .compute = computePeakEdits,
+};
 
 }  // namespace lacuna::analyzer

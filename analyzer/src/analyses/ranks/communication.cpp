@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/merge_rows.h"
@@ -118,22 +119,30 @@ void sortCollectives(std::vector<CollectiveRow>& collectives) {
   });
 }
 
-namespace parts {
+namespace of_communication {
+namespace {
 
-constinit const AnalysisPart communication{
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  CommunicationStats more = communicationStats(*analysis.store, chunk.timeline, chunk.window, &chunk.costs);
+  CommunicationStats& sum = analysis.of<CommunicationStats>();
+  prof::addTo(sum.totalNs, more.totalNs);
+  prof::addTo(sum.exposedNs, more.exposedNs);
+  prof::addTo(sum.recordingNs, more.recordingNs);
+  const auto keyOf = [](const CollectiveRow& row) { return row.name + '\n' + row.communicator; };
+  mergeRows(sum.collectives, std::move(more.collectives), keyOf, addCollective);
+}
+
+void finish(Analysis& analysis) {
+  sortCollectives(analysis.of<CommunicationStats>().collectives);
+}
+
+}  // namespace
+}  // namespace of_communication
+
+constinit const AnalysisPart parts::communication{
     .name = "communication",
-    .add =
-        [](Analysis& analysis, const TraceChunk& chunk) {
-          CommunicationStats more = communicationStats(*analysis.store, chunk.timeline, chunk.window, &chunk.costs);
-          CommunicationStats& sum = analysis.of<CommunicationStats>();
-          prof::addTo(sum.totalNs, more.totalNs);
-          prof::addTo(sum.exposedNs, more.exposedNs);
-          prof::addTo(sum.recordingNs, more.recordingNs);
-          const auto keyOf = [](const CollectiveRow& row) { return row.name + '\n' + row.communicator; };
-          mergeRows(sum.collectives, std::move(more.collectives), keyOf, addCollective);
-        },
-    .finish = [](Analysis& analysis) { sortCollectives(analysis.of<CommunicationStats>().collectives); }};
-
-}  // namespace parts
+    .add = of_communication::add,
+    .finish = of_communication::finish,
+};
 
 }  // namespace lacuna::analyzer

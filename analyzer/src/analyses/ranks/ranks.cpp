@@ -183,15 +183,21 @@ prof::Result<RankStats> rankStats(const Store& store, prof::TimeWindow window, s
   return stats;
 }
 
-namespace parts {
+namespace of_ranks {
+namespace {
 
-constinit const AnalysisPart ranks{.name = "ranks", .compute = [](Analysis& analysis) {
-                                     auto stats = rankStats(*analysis.store, analysis.window, analysis.devices,
-                                                            analysis.scope.steps);
-                                     if (stats) bandRanks(*stats, analysis.devices);
-                                     return keep(analysis, std::move(stats));
-                                   }};
+prof::Status compute(Analysis& analysis) {
+  auto stats = rankStats(*analysis.store, analysis.window, analysis.devices, analysis.scope.steps);
+  if (stats) bandRanks(*stats, analysis.devices);
+  return keep(analysis, std::move(stats));
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_ranks
+
+constinit const AnalysisPart parts::ranks{
+    .name = "ranks",
+    .compute = of_ranks::compute,
+};
 
 }  // namespace lacuna::analyzer

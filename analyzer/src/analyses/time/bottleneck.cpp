@@ -70,15 +70,21 @@ Bottleneck bottleneckOf(const Ledger& step, std::int64_t loaderWaitBetweenNs) {
   return out;
 }
 
-namespace parts {
+namespace of_bottleneck {
+namespace {
 
-constinit const AnalysisPart bottleneck{.name = "bottleneck", .compute = [](Analysis& analysis) -> prof::Status {
-                                          if (!analysis.devices.empty())
-                                            analysis.of<Bottleneck>() = bottleneckOf(
-                                                analysis.meanStepLedger(), analysis.betweenSteps().loaderWaitNs);
-                                          return {};
-                                        }};
+prof::Status compute(Analysis& analysis) {
+  if (!analysis.devices.empty())
+    analysis.of<Bottleneck>() = bottleneckOf(analysis.meanStepLedger(), analysis.betweenSteps().loaderWaitNs);
+  return {};
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_bottleneck
+
+constinit const AnalysisPart parts::bottleneck{
+    .name = "bottleneck",
+    .compute = of_bottleneck::compute,
+};
 
 }  // namespace lacuna::analyzer

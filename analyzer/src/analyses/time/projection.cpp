@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "analyses/parts.h"
 #include "analyses/work/host_nesting.h"
@@ -103,20 +104,24 @@ ProjectedRanges Projection::take() {
   return out;
 }
 
-namespace parts {
+namespace of_projection {
+namespace {
 
-constinit const AnalysisPart projection{.name = "projection",
-                                        .add =
-                                            [](Analysis& analysis, const TraceChunk& chunk) {
-                                              analysis.of<Projection>().add(chunk.timeline, chunk.index, chunk.window,
-                                                                            analysis.scope.steps, *analysis.store);
-                                            },
-                                        .finish =
-                                            [](Analysis& analysis) {
-                                              analysis.of<ProjectedRanges>() =
-                                                  std::exchange(analysis.of<Projection>(), {}).take();
-                                            }};
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  analysis.of<Projection>().add(chunk.timeline, chunk.index, chunk.window, analysis.scope.steps, *analysis.store);
+}
 
-}  // namespace parts
+void finish(Analysis& analysis) {
+  analysis.of<ProjectedRanges>() = std::exchange(analysis.of<Projection>(), {}).take();
+}
+
+}  // namespace
+}  // namespace of_projection
+
+constinit const AnalysisPart parts::projection{
+    .name = "projection",
+    .add = of_projection::add,
+    .finish = of_projection::finish,
+};
 
 }  // namespace lacuna::analyzer

@@ -79,13 +79,19 @@ void addQueueLengths(const Timeline& timeline, const LaunchIndex& launches, Time
   }
 }
 
-namespace parts {
+namespace of_queue_lengths {
+namespace {
 
-constinit const AnalysisPart queueLengths{
-    .name = "queue lengths", .add = [](Analysis& analysis, const TraceChunk& chunk) {
-      addQueueLengths(chunk.timeline, chunk.index, chunk.window, analysis.window, analysis.of<QueueLengths>());
-    }};
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  addQueueLengths(chunk.timeline, chunk.index, chunk.window, analysis.window, analysis.of<QueueLengths>());
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_queue_lengths
+
+constinit const AnalysisPart parts::queueLengths{
+    .name = "queue lengths",
+    .add = of_queue_lengths::add,
+};
 
 }  // namespace lacuna::analyzer

@@ -7,6 +7,7 @@
 #include <span>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/merge_rows.h"
@@ -127,19 +128,27 @@ void sortCalls(std::vector<CallRow>& calls) {
   });
 }
 
-namespace parts {
+namespace of_calls {
+namespace {
 
-constinit const AnalysisPart calls{
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  CallTable more =
+      callTable(*analysis.store, chunk.timeline, chunk.index, chunk.window, &chunk.costs, analysis.scope.steps);
+  mergeRows(
+      analysis.of<CallTable>(), std::move(more), [](const CallRow& row) { return row.name; }, addCall);
+}
+
+void finish(Analysis& analysis) {
+  sortCalls(analysis.of<CallTable>());
+}
+
+}  // namespace
+}  // namespace of_calls
+
+constinit const AnalysisPart parts::calls{
     .name = "calls",
-    .add =
-        [](Analysis& analysis, const TraceChunk& chunk) {
-          mergeRows(
-              analysis.of<CallTable>(),
-              callTable(*analysis.store, chunk.timeline, chunk.index, chunk.window, &chunk.costs, analysis.scope.steps),
-              [](const CallRow& row) { return row.name; }, addCall);
-        },
-    .finish = [](Analysis& analysis) { sortCalls(analysis.of<CallTable>()); }};
-
-}  // namespace parts
+    .add = of_calls::add,
+    .finish = of_calls::finish,
+};
 
 }  // namespace lacuna::analyzer

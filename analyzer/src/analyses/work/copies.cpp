@@ -76,13 +76,19 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
   return stats;
 }
 
-namespace parts {
+namespace of_copies {
+namespace {
 
-constinit const AnalysisPart copies{
-    .name = "copies", .compute = [](Analysis& analysis) {
-      return keep(analysis, copyStats(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
-    }};
+prof::Status compute(Analysis& analysis) {
+  return keep(analysis, copyStats(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_copies
+
+constinit const AnalysisPart parts::copies{
+    .name = "copies",
+    .compute = of_copies::compute,
+};
 
 }  // namespace lacuna::analyzer

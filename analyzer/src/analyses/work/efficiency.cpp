@@ -411,15 +411,21 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
   return stats;
 }
 
-namespace parts {
+namespace of_efficiency {
+namespace {
 
-constinit const AnalysisPart efficiency{
-    .name = "efficiency", .compute = [](Analysis& analysis) {
-      return keep(analysis, efficiencyStats(*analysis.store, analysis.window, analysis.devices,
-                                            analysis.of<OperatorTables>().byShapes, analysis.of<KernelTable>(),
-                                            analysis.scope.only));
-    }};
+prof::Status compute(Analysis& analysis) {
+  return keep(analysis,
+              efficiencyStats(*analysis.store, analysis.window, analysis.devices,
+                              analysis.of<OperatorTables>().byShapes, analysis.of<KernelTable>(), analysis.scope.only));
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_efficiency
+
+constinit const AnalysisPart parts::efficiency{
+    .name = "efficiency",
+    .compute = of_efficiency::compute,
+};
 
 }  // namespace lacuna::analyzer

@@ -87,13 +87,19 @@ prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeW
   return rows;
 }
 
-namespace parts {
+namespace of_kernels {
+namespace {
 
-constinit const AnalysisPart kernels{
-    .name = "kernels", .compute = [](Analysis& analysis) {
-      return keep(analysis, kernelTable(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
-    }};
+prof::Status compute(Analysis& analysis) {
+  return keep(analysis, kernelTable(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_kernels
+
+constinit const AnalysisPart parts::kernels{
+    .name = "kernels",
+    .compute = of_kernels::compute,
+};
 
 }  // namespace lacuna::analyzer

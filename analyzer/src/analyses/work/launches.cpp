@@ -93,16 +93,24 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
   return stats;
 }
 
-namespace parts {
+namespace of_launches {
+namespace {
 
-constinit const AnalysisPart launches{
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  addLaunches(analysis.of<LaunchStats>(), launchStats(chunk.timeline, chunk.index, chunk.window, &chunk.costs));
+}
+
+void finish(Analysis& analysis) {
+  analysis.of<LaunchStats>().stepLaunches = analysis.of<StepWork>().launches;
+}
+
+}  // namespace
+}  // namespace of_launches
+
+constinit const AnalysisPart parts::launches{
     .name = "launches",
-    .add =
-        [](Analysis& analysis, const TraceChunk& chunk) {
-          addLaunches(analysis.of<LaunchStats>(), launchStats(chunk.timeline, chunk.index, chunk.window, &chunk.costs));
-        },
-    .finish = [](Analysis& analysis) { analysis.of<LaunchStats>().stepLaunches = analysis.of<StepWork>().launches; }};
-
-}  // namespace parts
+    .add = of_launches::add,
+    .finish = of_launches::finish,
+};
 
 }  // namespace lacuna::analyzer

@@ -222,22 +222,27 @@ void sortOperators(std::vector<OperatorRow>& operators) {
   });
 }
 
-namespace parts {
+namespace of_operators {
+namespace {
 
-constinit const AnalysisPart operators{.name = "operators",
-                                       .add =
-                                           [](Analysis& analysis, const TraceChunk& chunk) {
-                                             OperatorTables& tables = analysis.of<OperatorTables>();
-                                             addOperators(analysis, chunk, GroupBy::Name, analysis.scope.steps,
-                                                          tables.byName);
-                                             addOperators(analysis, chunk, GroupBy::NameAndShapes, {}, tables.byShapes);
-                                           },
-                                       .finish =
-                                           [](Analysis& analysis) {
-                                             sortOperators(analysis.of<OperatorTables>().byName);
-                                             sortOperators(analysis.of<OperatorTables>().byShapes);
-                                           }};
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  OperatorTables& tables = analysis.of<OperatorTables>();
+  addOperators(analysis, chunk, GroupBy::Name, analysis.scope.steps, tables.byName);
+  addOperators(analysis, chunk, GroupBy::NameAndShapes, {}, tables.byShapes);
+}
 
-}  // namespace parts
+void finish(Analysis& analysis) {
+  sortOperators(analysis.of<OperatorTables>().byName);
+  sortOperators(analysis.of<OperatorTables>().byShapes);
+}
+
+}  // namespace
+}  // namespace of_operators
+
+constinit const AnalysisPart parts::operators{
+    .name = "operators",
+    .add = of_operators::add,
+    .finish = of_operators::finish,
+};
 
 }  // namespace lacuna::analyzer

@@ -268,19 +268,35 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
   return stats;
 }
 
-namespace parts {
+namespace of_patterns {
+namespace {
 
-constinit const AnalysisPart patterns{
-    .name = "patterns", .add = [](Analysis& analysis, const TraceChunk& chunk) {
-      mergePatterns(analysis.of<PatternStats>(), launchPatterns(*analysis.store, chunk.timeline, chunk.index,
-                                                                chunk.inSteps, analysis.scope.steps, analysis.steps));
-    }};
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  mergePatterns(analysis.of<PatternStats>(), launchPatterns(*analysis.store, chunk.timeline, chunk.index, chunk.inSteps,
+                                                            analysis.scope.steps, analysis.steps));
+}
 
-constinit const AnalysisPart operatorPatterns{
-    .name = "operator patterns", .compute = [](Analysis& analysis) {
-      return keep(analysis, analyzer::operatorPatterns(*analysis.store, analysis.window, analysis.scope));
-    }};
+}  // namespace
+}  // namespace of_patterns
 
-}  // namespace parts
+constinit const AnalysisPart parts::patterns{
+    .name = "patterns",
+    .add = of_patterns::add,
+};
+
+namespace of_operator_patterns {
+namespace {
+
+prof::Status compute(Analysis& analysis) {
+  return keep(analysis, analyzer::operatorPatterns(*analysis.store, analysis.window, analysis.scope));
+}
+
+}  // namespace
+}  // namespace of_operator_patterns
+
+constinit const AnalysisPart parts::operatorPatterns{
+    .name = "operator patterns",
+    .compute = of_operator_patterns::compute,
+};
 
 }  // namespace lacuna::analyzer

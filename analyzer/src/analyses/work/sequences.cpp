@@ -326,15 +326,20 @@ void mergeSequences(SequenceStats& into, SequenceStats more) {
   merge(into.pointwise, std::move(more.pointwise));
 }
 
-namespace parts {
+namespace of_sequences {
+namespace {
 
-constinit const AnalysisPart sequences{.name = "sequences", .add = [](Analysis& analysis, const TraceChunk& chunk) {
-                                         mergeSequences(
-                                             analysis.of<SequenceStats>(),
-                                             kernelSequences(*analysis.store, chunk.timeline, chunk.index,
-                                                             chunk.inSteps, analysis.steps, analysis.scope.steps));
-                                       }};
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  mergeSequences(analysis.of<SequenceStats>(), kernelSequences(*analysis.store, chunk.timeline, chunk.index,
+                                                               chunk.inSteps, analysis.steps, analysis.scope.steps));
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_sequences
+
+constinit const AnalysisPart parts::sequences{
+    .name = "sequences",
+    .add = of_sequences::add,
+};
 
 }  // namespace lacuna::analyzer

@@ -25,13 +25,19 @@ void addStepWork(const Timeline& timeline, const LaunchIndex& launches, prof::Ti
   }
 }
 
-namespace parts {
+namespace of_step_work {
+namespace {
 
-constinit const AnalysisPart stepWork{.name = "step work", .add = [](Analysis& analysis, const TraceChunk& chunk) {
-                                        addStepWork(chunk.timeline, chunk.index, chunk.inSteps, analysis.scope.steps,
-                                                    analysis.of<StepWork>());
-                                      }};
+void add(Analysis& analysis, const TraceChunk& chunk) {
+  addStepWork(chunk.timeline, chunk.index, chunk.inSteps, analysis.scope.steps, analysis.of<StepWork>());
+}
 
-}  // namespace parts
+}  // namespace
+}  // namespace of_step_work
+
+constinit const AnalysisPart parts::stepWork{
+    .name = "step work",
+    .add = of_step_work::add,
+};
 
 }  // namespace lacuna::analyzer
