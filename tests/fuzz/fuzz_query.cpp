@@ -19,13 +19,14 @@
 #include "formats/json_text.h"
 #include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/query.h"
+#include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/text.h"
 #include "query/sql_rules.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"
 
-/// Any text as a statement against a store that never changes: in memory, and from a file whose tables are read block
-/// by block. Both must end within the limits, give valid text, and leave no file behind.
+/// Any text as a statement against a store that never changes, and its report: in memory, and from a file whose tables
+/// are read block by block. Both must end within the limits, give valid text, and leave no file behind.
 namespace {
 
 using namespace lacuna;
@@ -78,6 +79,7 @@ class Asked {
   Asked(std::shared_ptr<const analyzer::Store> store, std::uint64_t mostKeptRows)
       : store_(std::move(store)), query_(store_, mostKeptRows), before_(allRows(*store_)) {
     query_.setTimeLimit(kTimeLimit);
+    query_.add(analyzer::reportTablesOf(store_));
   }
 
   /// Whether it was answered.
@@ -173,6 +175,10 @@ void writeWords(const std::filesystem::path& path) {
   for (const prof::TableSpec& table : prof::allTables()) {
     add(table.name);
     for (const prof::ColumnSpec& column : std::span(table.columns, table.columnCount)) add(column.name);
+  }
+  for (const analyzer::Table& table : analyzer::reportTables({})) {
+    add(analyzer::sqlNameOf(table));
+    for (const analyzer::ColumnInfo& column : table.columns) add(column.key);
   }
   for (const char* word : {"collective", "rowid", "pragma_table_info(", "json_each(", "sqlite_master", "x'00'"})
     add(word);

@@ -12,8 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/work/calls.h"
+#include "analyses/work/launches.h"
 #include "analyses/work/step_work.h"
 #include "analysis/devices.h"
+#include "lacuna/analyzer/operators.h"
 #include "lacuna/analyzer/store.h"
 #include "support/random_store.h"
 
