@@ -81,6 +81,7 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.failures(gpu_check.check_kernels), [])
         self.assertEqual(self.failures(gpu_check.check_correlation), [])
         self.assertEqual(self.failures(gpu_check.check_counters), [])
+        self.assertEqual(self.failures(gpu_check.check_hardware_counters), [])
 
     def test_a_lost_kernel_is_noticed(self):
         self.assertEqual(self.failures(gpu_check.check_kernels, "delete from kernel where correlation = 11"), ["kernels by name"])
@@ -106,18 +107,17 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.failures(gpu_check.check_correlation, "update kernel set startNs = -50000 where correlation = 1"),
                          ["earliest start of a kernel against its launch (ns)"])
 
-
     def test_missing_and_impossible_counters_are_noticed(self):
         self.assertEqual(self.failures(gpu_check.check_counters, "delete from counter_track where name = 'board power'"),
                          ["most of 'board power'"])
-        self.assertEqual(self.failures(gpu_check.check_counters, "update counter_sample set value = 300 where track = 2"),
+        self.assertEqual(self.failures(gpu_check.check_hardware_counters, "update counter_sample set value = 300 where track = 2"),
                          ["percentages above 100"])
 
     def test_refused_hardware_counters_need_a_remedy(self):
         gone = "delete from counter_track where id >= 2"
         said = "insert into log values ('no GPU hardware counters: refused. Remedy: ask for them')"
-        self.assertEqual(self.failures(gpu_check.check_counters, gone, said), [])
-        self.assertEqual(self.failures(gpu_check.check_counters, gone, said.replace("Remedy", "Well")), ["hardware counters"])
+        self.assertEqual(self.failures(gpu_check.check_hardware_counters, gone, said), [])
+        self.assertEqual(self.failures(gpu_check.check_hardware_counters, gone, said.replace("Remedy", "Well")), ["hardware counters"])
 
 
 KINDS = sorted(gpu_check.RECORDS)
@@ -379,7 +379,7 @@ class Host(unittest.TestCase):
             (folder / "lib").symlink_to(pathlib.Path(LACUNA).parents[1] / "lib")
             done = subprocess.run([sys.executable, SCRIPT, "--run", folder], capture_output=True, text=True, timeout=100)
             self.assertEqual(done.returncode, gpu_check.NO_GPU, done.stdout + done.stderr)
-            self.assertIn("not run: capture, correlation, counters, golden, graph_mode, kernels, kill, overhead, torch", done.stdout)
+            self.assertIn("not run: capture, correlation, counters, golden, graph_mode, hardware_counters, kernels, kill, overhead, torch", done.stdout)
             summary = json.loads((folder / "results" / "summary.json").read_text())
             self.assertEqual(summary["failed"], 0)
             self.assertGreaterEqual(summary["held"], 5)

@@ -3,10 +3,13 @@
 
 // A CUDA program that does a stated amount of work and says so on its standard output, as JSON: what a trace of it must
 // hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that the caller can kill it. Or `costs`: does each
-// kind of work many times, and says how often and how many nanoseconds each took.
+// kind of work many times, and says how often and how many nanoseconds each took. Where it crashes, its standard error
+// has the calls that led there, as offsets into each library.
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <execinfo.h>
 #include <nvtx3/nvToolsExt.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,6 +71,20 @@ void graph(float* y, const float* x, cudaStream_t stream) {
   CHECK(cudaStreamSynchronize(stream));
   CHECK(cudaGraphExecDestroy(ready));
   CHECK(cudaGraphDestroy(recorded));
+}
+
+/// A recorder in this process must not crash it; where one does, this shows in which library.
+void onCrash(int signal) {
+  void* frames[64];
+  backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
+  ::raise(signal);
+}
+
+void sayWhereItCrashes() {
+  struct sigaction action {};
+  action.sa_handler = &onCrash;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) ::sigaction(signal, &action, nullptr);
 }
 
 // --- costs -----------------------------------------------------------------------------------------------------------
@@ -165,6 +182,7 @@ int costs() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sayWhereItCrashes();
   if (argc > 1 && std::strcmp(argv[1], "costs") == 0) return costs();
   const int kernels = argc > 1 ? std::atoi(argv[1]) : 1000;
   float* x = nullptr;

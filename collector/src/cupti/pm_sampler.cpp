@@ -184,14 +184,14 @@ bool PmSampler::start(std::uint32_t device, std::uint64_t intervalNs) {
   if (const auto result = calls_->DeviceGetChipName(&chip); result != CUPTI_SUCCESS) {
     return fail("the chip is not known", result);
   }
-  const std::vector<std::uint8_t> availability = calls_->availability(device);
-  host_ = calls_->hostFor(chip.pChipName, availability.empty() ? nullptr : availability.data());
+  availability_ = calls_->availability(device);
+  const std::uint8_t* availability = availability_.empty() ? nullptr : availability_.data();
+  host_ = calls_->hostFor(chip.pChipName, availability);
   if (host_ == nullptr) return fail("CUPTI does not know this chip", CUPTI_ERROR_NOT_SUPPORTED);
-  names_ = calls_->known(chip.pChipName, availability.empty() ? nullptr : availability.data(), kMetrics);
+  names_ = calls_->known(chip.pChipName, availability, kMetrics);
   std::size_t passes = 0;
-  std::vector<std::uint8_t> config;
-  if (!names_.empty() && calls_->add(host_, names_)) config = calls_->configOf(host_, passes);
-  if (config.empty() || passes != 1)
+  if (!names_.empty() && calls_->add(host_, names_)) config_ = calls_->configOf(host_, passes);
+  if (config_.empty() || passes != 1)
     return fail("the chip cannot count all of them at once", CUPTI_ERROR_NOT_SUPPORTED);
 
   auto enable = LACUNA_PARAMS(CUpti_PmSampling_Enable_Params);
@@ -202,8 +202,8 @@ bool PmSampler::start(std::uint32_t device, std::uint64_t intervalNs) {
   sampling_ = enable.pPmSamplingObject;
   auto set = LACUNA_PARAMS(CUpti_PmSampling_SetConfig_Params);
   set.pPmSamplingObject = sampling_;
-  set.configSize = config.size();
-  set.pConfig = config.data();
+  set.configSize = config_.size();
+  set.pConfig = config_.data();
   set.hardwareBufferSize = kHardwareBufferBytes;
   set.samplingInterval = intervalNs;
   set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;

@@ -65,6 +65,8 @@ class PmSampler {
   std::string why_;
   CUpti_PmSampling_Object* sampling_ = nullptr;
   CUpti_Profiler_Host_Object* host_ = nullptr;
+  std::vector<std::uint8_t> config_;  ///< CUPTI reads it until sampling is disabled: it keeps the pointer
+  std::vector<std::uint8_t> availability_;
   std::vector<std::uint8_t> image_;
   std::vector<const char*> names_;
   std::int64_t clockOffsetNs_ = INT64_MAX;

@@ -15,10 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "records.h"
@@ -45,6 +47,8 @@ std::atomic<int> enabledCalls = 0;
 std::atomic<int> enableResult = CUPTI_SUCCESS;
 std::atomic<int> flushes = 0;
 std::atomic<int> hardwareSamples = 0;
+constexpr std::uint8_t kConfigByte = 0xC5;
+std::span<const std::uint8_t> hardwareConfig;  ///< by the pointer that the caller gave, as the real library keeps it
 CUpti_CallbackFunc onResource = nullptr;
 bool createdTold = false, destroyedTold = false;
 std::atomic<int> running = 0;  ///< kernels that were launched and have not ended
@@ -386,6 +390,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
 void fakeHardware(int newEnableResult) {
   enableResult = newEnableResult;
   hardwareSamples = 0;
+  hardwareConfig = {};
 }
 
 int fakeHardwareReads() {
@@ -413,7 +418,8 @@ CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigIma
   params->configImageSize = 16;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params*) {
+CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params* params) {
+  std::memset(params->pConfigImage, kConfigByte, params->configImageSize);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* params) {
@@ -440,6 +446,7 @@ CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params*) {
 CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params* params) {
   // As on a chip that cannot sample by time.
   const bool byTime = params->triggerMode == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
+  if (!byTime) hardwareConfig = {params->pConfig, params->configSize};
   return byTime ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS;
 }
 CUptiResult cuptiPmSamplingStart(CUpti_PmSampling_Start_Params*) {
@@ -456,6 +463,9 @@ CUptiResult cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDa
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params* params) {
+  // The real library reads the configuration here, by the pointer that it was given.
+  const bool whole = std::ranges::all_of(hardwareConfig, [](const std::uint8_t byte) { return byte == kConfigByte; });
+  if (!whole) return CUPTI_ERROR_INVALID_PARAMETER;
   const int round = hardwareSamples++;
   params->overflow = round == 1 ? 1 : 0;
   params->decodeStopReason = round == 0 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
