@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -26,13 +27,17 @@ struct TraceChunk {
 /// window, the devices and the scope are given; the ledgers are complete when `compute` is called.
 struct AnalysisPart {
   std::string_view name;
+  /// The analyses whose results this one reads: each runs before it.
+  std::span<const AnalysisPart* const> inputs = {};
   /// Adds a chunk to what the earlier ones gave. Chunks come in order of time.
   void (*add)(Analysis& analysis, const TraceChunk& chunk) = nullptr;
   /// Brings sums of chunks into their order; called once, behind the last chunk.
   void (*finish)(Analysis& analysis) = nullptr;
-  /// Computes what needs all of the window at once. Results of parts listed before this one are there.
+  /// Computes what needs all of the window at once.
   prof::Status (*compute)(Analysis& analysis) = nullptr;
 };
+
+using PartList = std::span<const AnalysisPart* const>;
 
 /// Keeps a result, or passes its error on.
 template <class Result>

@@ -3,41 +3,25 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "analyses/part.h"
-
-/// One line for each analysis, in the order in which they compute.
-#define LACUNA_ANALYSES(ANALYSIS) \
-  ANALYSIS(stepWork)              \
-  ANALYSIS(operators)             \
-  ANALYSIS(calls)                 \
-  ANALYSIS(communication)         \
-  ANALYSIS(patterns)              \
-  ANALYSIS(sequences)             \
-  ANALYSIS(queueLengths)          \
-  ANALYSIS(projection)            \
-  ANALYSIS(launches)              \
-  ANALYSIS(kernels)               \
-  ANALYSIS(loader)                \
-  ANALYSIS(copies)                \
-  ANALYSIS(operatorPatterns)      \
-  ANALYSIS(memory)                \
-  ANALYSIS(contention)            \
-  ANALYSIS(ranks)                 \
-  ANALYSIS(overhead)              \
-  ANALYSIS(efficiency)            \
-  ANALYSIS(peakEdits)             \
-  ANALYSIS(loaderVerdict)         \
-  ANALYSIS(bottleneck)
+#include "analyses/registry.h"
 
 namespace lacuna::analyzer {
 
 namespace parts {
 #define LACUNA_ANALYSIS_DECLARED(name) extern constinit const AnalysisPart name;
-LACUNA_ANALYSES(LACUNA_ANALYSIS_DECLARED)
+LACUNA_REGISTRY(LACUNA_ANALYSIS_DECLARED, LACUNA_NOTHING, LACUNA_ANALYSIS_DECLARED)
 #undef LACUNA_ANALYSIS_DECLARED
 }  // namespace parts
 
-std::span<const AnalysisPart* const> allParts();
+/// As the registry lists them.
+PartList listedParts();
+/// These parts, each behind its inputs, and else as they are listed. Parts that wait for each other are left out, and
+/// so is what needs them.
+std::vector<const AnalysisPart*> inputsFirst(PartList listed);
+/// All parts in the order in which they compute.
+PartList allParts();
 
 }  // namespace lacuna::analyzer

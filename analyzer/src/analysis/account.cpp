@@ -108,7 +108,7 @@ Selection selectionOf(const Analysis& analysis, const Topology& topology) {
 
 }  // namespace
 
-prof::Status account(Analysis& analysis, WorkProgress& progress) {
+prof::Status account(Analysis& analysis, WorkProgress& progress, PartList parts) {
   const AnalysisOptions& options = analysis.options;
   const Store& trace = *analysis.store;
   if (timelineRows(trace) == 0 && trace.rows<prof::Allocation>() == 0) {
@@ -134,9 +134,9 @@ prof::Status account(Analysis& analysis, WorkProgress& progress) {
   analysis.scope = {only, StepSpans(analysis.steps, analysis.window), std::move(*taken)};
   if (auto status = findWithoutDevices(analysis); !status) return status.error();
   if (!progress.next(kLedgersUntil)) return cancelled();
-  if (auto status = accountDevices(analysis, topology, progress); !status) return status.error();
+  if (auto status = accountDevices(analysis, parts, topology, progress); !status) return status.error();
   if (auto status = findHostBeforeSteps(analysis); !status) return status.error();
-  return computeParts(analysis, progress, kLedgersUntil, kTablesUntil);
+  return computeParts(analysis, parts, progress, kLedgersUntil, kTablesUntil);
 }
 
 }  // namespace lacuna::analyzer

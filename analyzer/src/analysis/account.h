@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "analyses/parts.h"
 #include "analysis/work_progress.h"
 #include "lacuna/analyzer/analysis.h"
 
 namespace lacuna::analyzer {
 
 /// Fills an analysis whose store and options are given: all but its critical path and its findings, which rest on it.
-prof::Status account(Analysis& analysis, WorkProgress& progress);
+/// `parts`: each behind its inputs.
+prof::Status account(Analysis& analysis, WorkProgress& progress, PartList parts = allParts());
 
 }  // namespace lacuna::analyzer

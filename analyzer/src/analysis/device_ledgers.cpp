@@ -64,7 +64,7 @@ class DeviceLedgers {
 
 }  // namespace
 
-prof::Status accountDevices(Analysis& analysis, const Topology& topology, WorkProgress& progress) {
+prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& topology, WorkProgress& progress) {
   SegmentCollector collector(analysis);
   const EventCosts eventCost = eventCosts(*analysis.store);
   const Selection& only = analysis.scope.only;
@@ -81,14 +81,14 @@ prof::Status accountDevices(Analysis& analysis, const Topology& topology, WorkPr
         }
         if (!progress.at(0)) return cancelled();
         if (only.everything) {
-          addChunk(analysis, timeline, window, *costs, progress);
+          addChunk(analysis, parts, timeline, window, *costs, progress);
         } else {
-          addChunk(analysis, only.of(timeline), window, *costs, progress);
+          addChunk(analysis, parts, only.of(timeline), window, *costs, progress);
         }
         return {};
       });
   collector.finish();
-  finishChunks(analysis);
+  finishChunks(analysis, parts);
   return status;
 }
 

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyses/parts.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 #include <string_view>
 #include <type_traits>
@@ -15,6 +17,8 @@
 namespace lacuna::analyzer {
 namespace {
 
+using testing::ElementsAre;
+
 TEST(AnalysisParts, HaveANameOfTheirOwnAndSomethingToDo) {
   std::set<std::string_view> names;
   for (const AnalysisPart* part : allParts()) {
@@ -23,6 +27,32 @@ TEST(AnalysisParts, HaveANameOfTheirOwnAndSomethingToDo) {
     EXPECT_TRUE(part->add != nullptr || part->compute != nullptr) << part->name;
     EXPECT_TRUE(part->finish == nullptr || part->add != nullptr) << part->name << " has no sums to bring into order";
   }
+}
+
+TEST(AnalysisParts, RunBehindTheirInputs) {
+  EXPECT_EQ(allParts().size(), listedParts().size()) << "some wait for each other, or for one that is not listed";
+  std::set<const AnalysisPart*> done;
+  for (const AnalysisPart* part : allParts()) {
+    for (const AnalysisPart* input : part->inputs) EXPECT_TRUE(done.contains(input)) << part->name;
+    done.insert(part);
+  }
+}
+
+TEST(AnalysisParts, KeepTheOrderOfTheListWhereInputsAllowIt) {
+  const AnalysisPart free{.name = "free"}, needed{.name = "needed"};
+  const std::array inputs{&needed};
+  const AnalysisPart needs{.name = "needs", .inputs = inputs};
+  EXPECT_THAT(inputsFirst(std::array{&needs, &free, &needed}), ElementsAre(&free, &needed, &needs));
+  EXPECT_THAT(inputsFirst(std::array{&needed, &needs, &free}), ElementsAre(&needed, &needs, &free));
+}
+
+TEST(AnalysisParts, ThatWaitForEachOtherAreLeftOut) {
+  std::array<const AnalysisPart*, 1> one{}, other{};
+  const AnalysisPart first{.name = "first", .inputs = one}, second{.name = "second", .inputs = other};
+  const AnalysisPart free{.name = "free"};
+  one = {&second};
+  other = {&first};
+  EXPECT_THAT(inputsFirst(std::array{&first, &second, &free}), ElementsAre(&free));
 }
 
 TEST(Results, AreEmptyUntilAnAnalysisKeepsOne) {

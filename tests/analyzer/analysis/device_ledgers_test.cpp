@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/parts.h"
 #include "analyses/work/calls.h"
 #include "analyses/work/launches.h"
 #include "analyses/work/step_work.h"
@@ -87,7 +88,7 @@ class DeviceRun {
     made.scope.steps = StepSpans(made.steps, made.window);
     WorkProgress work(std::move(progress));
     work.next(1);
-    status = accountDevices(made, loadTopology(*made.store), work);
+    status = accountDevices(made, allParts(), loadTopology(*made.store), work);
     return made;
   }
 
@@ -164,7 +165,7 @@ TEST(DeviceLedgers, TablesAreOfTheSelection) {
                      .processes = {ProcessId(2)},
                      .processOfThread = topology.processOfThread};
   WorkProgress progress({});
-  ASSERT_TRUE(accountDevices(made, topology, progress));
+  ASSERT_TRUE(accountDevices(made, allParts(), topology, progress));
   EXPECT_EQ(made.of<LaunchStats>().launches, 2U);
   ASSERT_EQ(made.of<CallTable>().size(), 1U);
   EXPECT_EQ(made.of<CallTable>()[0].count, 2U);

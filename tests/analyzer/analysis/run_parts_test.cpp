@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/parts.h"
 #include "analyses/ranks/communication.h"
 #include "analyses/time/projection.h"
 #include "analyses/time/queue_length.h"
@@ -48,9 +49,9 @@ class Tabulated {
       const prof::TimeWindow chunk{cuts[i - 1], cuts[i]};
       const auto costs = RecordedCosts::load(*found.store, eventCosts(*found.store), timeline, chunk, made.scope.taken);
       EXPECT_TRUE(costs);
-      addChunk(made, timeline, chunk, *costs, progress);
+      addChunk(made, allParts(), timeline, chunk, *costs, progress);
     }
-    finishChunks(made);
+    finishChunks(made, allParts());
   }
 
   Analysis made;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <unordered_map>
 #include <unordered_set>
@@ -286,6 +287,8 @@ constinit const AnalysisPart parts::loader{
 namespace of_loader_verdict {
 namespace {
 
+constexpr std::array kInputs{&parts::loader};
+
 prof::Status compute(Analysis& analysis) {
   const Ledger step = analysis.meanStepLedger();
   const Analysis::BetweenSteps between = analysis.betweenSteps();
@@ -300,6 +303,7 @@ prof::Status compute(Analysis& analysis) {
 
 constinit const AnalysisPart parts::loaderVerdict{
     .name = "loader verdict",
+    .inputs = of_loader_verdict::kInputs,
     .compute = of_loader_verdict::compute,
 };
 

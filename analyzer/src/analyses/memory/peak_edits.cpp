@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -244,8 +245,17 @@ prof::Status foreseePeaks(const Store& store, prof::TimeWindow window, const Ste
   return status;
 }
 
+namespace of_peak_edits {
+namespace {
+
+constexpr std::array kInputs{&parts::memory, &parts::operators};
+
+}  // namespace
+}  // namespace of_peak_edits
+
 constinit const AnalysisPart parts::peakEdits{
     .name = "peak edits",
+    .inputs = of_peak_edits::kInputs,
     .compute = computePeakEdits,
 };
 

@@ -3,6 +3,7 @@
 #include "analyses/work/copies.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "analyses/parts.h"
@@ -79,6 +80,8 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
 namespace of_copies {
 namespace {
 
+constexpr std::array kInputs{&parts::stepWork};
+
 prof::Status compute(Analysis& analysis) {
   return keep(analysis, copyStats(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
 }
@@ -88,6 +91,7 @@ prof::Status compute(Analysis& analysis) {
 
 constinit const AnalysisPart parts::copies{
     .name = "copies",
+    .inputs = of_copies::kInputs,
     .compute = of_copies::compute,
 };
 

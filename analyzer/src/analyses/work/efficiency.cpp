@@ -3,6 +3,7 @@
 #include "analyses/work/efficiency.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <map>
@@ -414,6 +415,8 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
 namespace of_efficiency {
 namespace {
 
+constexpr std::array kInputs{&parts::operators, &parts::kernels};
+
 prof::Status compute(Analysis& analysis) {
   return keep(analysis,
               efficiencyStats(*analysis.store, analysis.window, analysis.devices,
@@ -425,6 +428,7 @@ prof::Status compute(Analysis& analysis) {
 
 constinit const AnalysisPart parts::efficiency{
     .name = "efficiency",
+    .inputs = of_efficiency::kInputs,
     .compute = of_efficiency::compute,
 };
 

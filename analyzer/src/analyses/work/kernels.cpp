@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_map>
 
@@ -90,6 +91,8 @@ prof::Result<std::vector<KernelRow>> kernelTable(const Store& store, prof::TimeW
 namespace of_kernels {
 namespace {
 
+constexpr std::array kInputs{&parts::stepWork};
+
 prof::Status compute(Analysis& analysis) {
   return keep(analysis, kernelTable(*analysis.store, analysis.window, analysis.scope, analysis.of<StepWork>()));
 }
@@ -99,6 +102,7 @@ prof::Status compute(Analysis& analysis) {
 
 constinit const AnalysisPart parts::kernels{
     .name = "kernels",
+    .inputs = of_kernels::kInputs,
     .compute = of_kernels::compute,
 };
 

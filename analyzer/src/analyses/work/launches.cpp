@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/parts.h"
@@ -96,6 +97,8 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
 namespace of_launches {
 namespace {
 
+constexpr std::array kInputs{&parts::stepWork};
+
 void add(Analysis& analysis, const TraceChunk& chunk) {
   addLaunches(analysis.of<LaunchStats>(), launchStats(chunk.timeline, chunk.index, chunk.window, &chunk.costs));
 }
@@ -109,6 +112,7 @@ void finish(Analysis& analysis) {
 
 constinit const AnalysisPart parts::launches{
     .name = "launches",
+    .inputs = of_launches::kInputs,
     .add = of_launches::add,
     .finish = of_launches::finish,
 };
