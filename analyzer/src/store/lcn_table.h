@@ -19,7 +19,7 @@ namespace lacuna::analyzer {
 
 using LcnBytes = std::vector<std::byte>;
 
-/// Brings values of `width` bytes into an order of rows; an empty order leaves them as they are.
+/// Brings values of `width` bytes (1, 2, 4 or 8) into an order of rows; an empty order leaves them as they are.
 void permuteRows(LcnBytes& values, std::size_t width, const RowOrder& order);
 
 /// Facts about a block that its times have shown.

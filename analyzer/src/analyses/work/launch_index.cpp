@@ -41,21 +41,28 @@ LaunchIndex::LaunchIndex(const Timeline& timeline) : topology_(timeline.topology
   }
 }
 
+LaunchIndex::Key LaunchIndex::keyOf(const DeviceSpan& span) const {
+  return {processOf(span.queue), span.correlation};
+}
+
+std::vector<LaunchIndex::Entry>::const_iterator LaunchIndex::firstOf(const Key& key) const {
+  return std::lower_bound(entries_.begin(), entries_.end(), key,
+                          [](const Entry& entry, const Key& wanted) { return entry.key() < wanted; });
+}
+
 std::span<const LaunchIndex::Entry> LaunchIndex::all(const DeviceSpan& span) const {
   if (span.correlation == 0) return {};
-  const auto key = std::pair(processOf(span.queue), span.correlation);
-  const auto first = std::lower_bound(
-      entries_.begin(), entries_.end(), key,
-      [](const Entry& entry, const auto& wanted) { return std::pair(entry.process, entry.correlation) < wanted; });
-  const auto last = std::upper_bound(first, entries_.end(), key, [](const auto& wanted, const Entry& entry) {
-    return wanted < std::pair(entry.process, entry.correlation);
-  });
-  return {first, last};
+  const Key key = keyOf(span);
+  const auto first = firstOf(key);
+  return {first, std::upper_bound(first, entries_.end(), key,
+                                  [](const Key& wanted, const Entry& entry) { return wanted < entry.key(); })};
 }
 
 const HostSpan* LaunchIndex::find(const DeviceSpan& span) const {
-  const auto found = all(span);
-  return found.empty() ? nullptr : found.front().span;
+  if (span.correlation == 0) return nullptr;
+  const Key key = keyOf(span);
+  const auto first = firstOf(key);
+  return first == entries_.end() || first->key() != key ? nullptr : first->span;
 }
 
 prof::ProcessId LaunchIndex::processOf(prof::ThreadId thread) const {

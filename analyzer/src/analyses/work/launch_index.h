@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "lacuna/analyzer/ledger.h"
@@ -18,10 +20,12 @@ class LaunchIndex {
 
   /// The launching call, or null. An API call is preferred to a range that carries the same correlation.
   [[nodiscard]] const HostSpan* find(const DeviceSpan& span) const;
+  using Key = std::pair<prof::ProcessId, std::uint64_t>;
   struct Entry {
     std::uint64_t correlation;
     prof::ProcessId process;
     const HostSpan* span;
+    [[nodiscard]] Key key() const { return {process, correlation}; }
   };
   /// All calls and ranges that carry the work's correlation, the launching one first: calls may lie in each other.
   [[nodiscard]] std::span<const Entry> all(const DeviceSpan& span) const;
@@ -34,6 +38,10 @@ class LaunchIndex {
   [[nodiscard]] prof::ProcessId processOf(const LedgerScope& scope) const;
 
  private:
+  [[nodiscard]] Key keyOf(const DeviceSpan& span) const;
+  /// The first entry that does not lie before the key.
+  [[nodiscard]] std::vector<Entry>::const_iterator firstOf(const Key& key) const;
+
   const Topology& topology_;
   std::vector<Entry> entries_;
   std::unordered_set<prof::ThreadId> launching_;
