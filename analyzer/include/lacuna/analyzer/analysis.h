@@ -77,8 +77,8 @@ struct UnknownPlaces {
   std::int64_t inStepsNs = 0;
   std::int64_t betweenNs = 0;
   std::int64_t behindNs = 0;  ///< the last step
-  /// Of the time from the first work of a device to the first step, what the thread of the steps ran, and waited for a
-  /// core; -1: not recorded.
+  /// The thread of the steps ran for this share of the time from the first work of a device to the first step, and
+  /// waited for a core for this one; -1: not recorded.
   double ranShare = -1;
   double waitedShare = -1;
   struct Library {
@@ -91,19 +91,18 @@ struct UnknownPlaces {
 /// Idle time by what is behind it.
 struct IdleCauses {
   std::vector<CauseDetail> details;  ///< costliest first
-  /// Of Analysis::meanStepLedger(), what driver calls and synchronisations of each name are; their counts are of all
-  /// its steps.
+  /// The driver calls and synchronisations in Analysis::meanStepLedger(), by name; their counts are of all its steps.
   std::vector<CauseDetail> stepCalls;
   /// The longest few stretches of each cause, longest first.
   std::array<std::vector<DeviceSegment>, kCauseCount> longest;
 };
 
-/// Of the window, what lies before the first and behind the last work of any device.
+/// The parts of the window before the first and behind the last work of any device.
 struct StretchesWithoutDevices {
   WithoutDevices before, after;
 };
 
-/// What the trace says of its program and of the machine.
+/// Facts about the program and the machine, from the trace.
 struct ProgramFacts {
   std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
   std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
@@ -139,7 +138,7 @@ struct Analysis {
   [[nodiscard]] Result& of() & {
     return results.of<Result>();
   }
-  /// Of an analysis that is about to go, the result itself and no reference into it.
+  /// A temporary analysis gives its result away, as a reference into it would dangle.
   template <class Result>
   [[nodiscard]] Result of() && {
     return std::move(results.of<Result>());
@@ -155,8 +154,8 @@ struct Analysis {
   [[nodiscard]] Ledger meanStepLedger() const;
   /// The sum of that: what shares "of a step" are of.
   [[nodiscard]] std::int64_t meanStepNs() const;
-  /// What markers leave out between steady steps, which a loader may take; medians, as an evaluation now and then is
-  /// none of it.
+  /// The time between the markers of steady steps, in which a loader may work. Both are medians, so that an evaluation
+  /// now and then does not count.
   struct BetweenSteps {
     std::int64_t ns = 0;
     std::int64_t loaderWaitNs = 0;  ///< of one device
@@ -167,7 +166,7 @@ struct Analysis {
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };
 
-/// What `lacuna report` says, as data: the numbers of the CLI, the GUI and the HTML page come from here. Fails where
+/// Analyses a trace: the numbers of the CLI, the GUI and the HTML page come from here. Fails where
 /// the options name steps, a device or a rank that the trace does not have, and with "cancelled" soon after the
 /// options' progress answers false; that is not kept in the analysis.
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});

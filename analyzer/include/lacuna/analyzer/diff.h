@@ -12,7 +12,7 @@
 
 namespace lacuna::analyzer {
 
-/// One figure of two runs, per step. A change is told from noise by the threshold, which was measured, not chosen.
+/// One figure of two runs, per step. The threshold separates a change from noise; it was measured, not chosen.
 struct Comparison {
   std::string what;  ///< "kernels per step", "step time", "kernel NAME"
   std::string unit;  ///< "", "ns", "bytes"
@@ -22,7 +22,7 @@ struct Comparison {
   bool deterministic = false;  ///< a count that does not depend on the machine's mood
 
   [[nodiscard]] double change() const { return after - before; }
-  /// Of what it was before; 0 for what was not there.
+  /// The change as a share of the figure before; 0 where that was 0.
   [[nodiscard]] double changeShare() const { return before == 0 ? 0 : (after - before) / before; }
   [[nodiscard]] bool worse() const { return after - before > threshold; }
   [[nodiscard]] bool better() const { return before - after > threshold; }
@@ -83,7 +83,7 @@ struct RunDiff {
   std::size_t pathsCommon = 0;
 };
 
-/// Of the steady steps of both. Without steps on either side the whole run is one step, and no interval is possible.
+/// Compares the steady steps of both. Where a run has no steps, the whole run is one step, and there is no interval.
 prof::Result<RunDiff> diffRuns(const Analysis& before, const Analysis& after);
 
 }  // namespace lacuna::analyzer

@@ -18,16 +18,15 @@
 
 namespace lacuna::analyzer {
 
-/// What the first bytes of a file (decompressed) say it is. Fails where there are none to be had, and on a compressed
-/// .lcn, which is read in any order.
+/// The kind of a file, by its first bytes (decompressed).
 enum class SourceKind { Empty, Lcn, Json, Sqlite, Perfetto, Pickle, Unknown };
-/// Reads some bytes of the file; fails where it cannot be read.
+/// Reads some bytes of the file. Fails where it cannot be read, and on a compressed .lcn, which is read in any order.
 prof::Result<SourceKind> sniff(const std::filesystem::path& path);
 
 /// The kind in words for people.
 std::string_view describe(SourceKind kind);
 
-/// What a trace can be written as. Text formats may be compressed: a path that ends in .gz or .zst is.
+/// The formats that a trace can be written in. A text format is compressed where the path ends in .gz or .zst.
 enum class Format {
   Lcn,         ///< .lcn, everything
   Chrome,      ///< .json: Chrome's trace event format, as Kineto writes it
@@ -54,9 +53,9 @@ std::optional<Format> formatOf(const std::filesystem::path& path);
 /// By name: lcn, chrome, perfetto, nsys, folded, speedscope, csv, table-json.
 std::optional<Format> formatNamed(std::string_view name);
 std::string_view formatNames();
-/// What formatOf() knows, for people.
+/// The endings that formatOf() knows, for people.
 std::string_view formatEndings();
-/// Why nothing is known of how to write `out`: by the name that was given with --to, or by its ending.
+/// Why `out` cannot be written: the name given with --to, or its ending, is no format.
 std::string unknownFormat(std::string_view out, std::string_view to);
 
 /// Writes a trace to a file, whole or not at all; it fails where the trace turns out to be damaged.

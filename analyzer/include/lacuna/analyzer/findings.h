@@ -277,7 +277,7 @@ struct Finding {
   std::string_view words;               ///< the title with names in braces for its quantities
   std::vector<Quantity> quantities;     ///< which the title mentions
   std::int64_t costNsPerStep = 0;       ///< 0 where the cost is not time
-  std::int64_t accountedNsPerStep = 0;  ///< what of the cost the trace itself holds; all else the gain says
+  std::int64_t accountedNsPerStep = 0;  ///< the part of the cost that the trace holds; the rest follows from the gain
   /// The part of the cost that recording may be. It is never more than the recording of the step, or of the cause.
   std::int64_t recordingNsPerStep = 0;
   std::int64_t predictedGainNsPerStep = 0;
@@ -286,7 +286,7 @@ struct Finding {
   /// Cost and gain are shares of this step. It is the mean marked step, or the step that the gain is taken from where
   /// that one is longer because it includes the time up to the next step.
   std::int64_t wholeStepNs = 0;
-  bool coversGaps = false;            ///< it is longer by enough to be told
+  bool coversGaps = false;            ///< it is so much longer that the report mentions it
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;
   GainBasis gainBasis = GainBasis::None;
@@ -313,7 +313,7 @@ using Findings = std::vector<Finding>;  ///< faults before opportunities, costli
 struct Analysis;
 class Simulator;
 
-/// What a report says of a finding's gain: "3.10 ms a step (20.1 %), confidence 90 %, between 2.90 ms and 3.30 ms",
+/// A finding's gain in words: "3.10 ms a step (20.1 %), confidence 90 %, between 2.90 ms and 3.30 ms",
 /// "frees 1.20 GiB, confidence 70 %", or why none is predicted. `per`: "a step", or "in all" without steps.
 std::string describeGain(const Finding& finding, std::string_view per);
 

@@ -62,7 +62,7 @@ class CounterLane {
   double highest_ = 0;
 };
 
-// What a timeline draws: every track of a trace, laid out in lanes and counters that a picture can be queried from.
+// The tracks of a timeline: every track of a trace, laid out in lanes and counters, from which pictures are drawn.
 
 enum class TrackKind : std::uint8_t {
   Ranges,       ///< nested ranges of a thread
@@ -74,7 +74,7 @@ enum class TrackKind : std::uint8_t {
 };
 inline constexpr std::size_t kTrackKinds = 6;
 
-/// What an event is for, told from its track and its name; the colour of a picture that is too far away for names.
+/// The purpose of an event, by its track and its name. It gives the colour where a picture has no room for names.
 enum class WorkKind : std::uint8_t { Host, Call, Synchronisation, Loader, Compute, Communication, Copy, Memset };
 WorkKind workKind(TrackKind track, std::string_view name);
 
@@ -123,7 +123,7 @@ struct TrackSet {
   prof::TimeWindow span;
   std::uint64_t events = 0;
   bool kept = false;  ///< came from a file (see loadTracks())
-  /// Who reads the events of a kept set ahead; ends with the set, before what it reads.
+  /// Reads the events of a kept set ahead. It ends with the set, before the events that it reads.
   struct ReadAhead;
   struct EndReadAhead {
     void operator()(ReadAhead* ahead) const;
@@ -176,9 +176,9 @@ prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, con
 
 /// $XDG_CACHE_HOME/lacuna/tracks, else ~/.cache/lacuna/tracks; empty when there is no home.
 std::filesystem::path trackCacheFolder();
-/// Keeps tracks in the cache folder for the next opening, where it is worth it; the folder holds at most 8 GiB, what
-/// was not used for longest goes first. Nothing to do is no error; a file still being written is not kept. Fails when
-/// `progress`, which is told nothing but 0, answers false.
+/// Keeps tracks in the cache folder for the next opening, where it is worth it. The folder holds at most 8 GiB; the
+/// files that were unused for longest go first. It is no error where there is nothing to do; a file that is still being
+/// written is not kept. Fails when `progress`, which gets no value but 0, answers false.
 prof::Status keepTracks(const Store& store, const TrackSet& tracks, std::uint64_t leastEvents = kTracksWorthKeeping,
                         const Progress& progress = {});
 

@@ -78,7 +78,7 @@ struct LedgerScope {
 /// Called with contiguous segments in time order that cover the window exactly; neighbours may share a cause.
 using LedgerSink = std::function<void(const LedgerSegment&)>;
 
-/// What every launching thread did, resolved once and shared by the ledgers of all queues and devices.
+/// The doings of every launching thread, resolved once and shared by the ledgers of all queues and devices.
 /// Building is O(n log n) in the timeline's host spans; each account() is linear in the device spans of its process
 /// plus O(log n) per idle stretch. Immutable once built; account() may be called from many threads.
 class LedgerAccountant {
@@ -98,10 +98,10 @@ class LedgerAccountant {
   std::unique_ptr<Impl> impl_;
 };
 
-// What recording itself cost, from what the recorder measured of its own events (environment `self.cost.…`), from the
-// cores that it took, and from overheads that were recorded as such. docs/analyses/self-overhead.md.
+// The cost of recording: from the measured costs of the recorder's events (environment `self.cost.…`), from the cores
+// that it took, and from recorded overheads. docs/analyses/self-overhead.md.
 
-/// Of the time in which the recorder ran, that in which threads of the program waited for a core.
+/// The time in which the recorder ran and threads of the program waited for a core.
 inline constexpr std::string_view kUseOfCores = "use of cores";
 
 struct OverheadPart {
@@ -112,23 +112,23 @@ struct OverheadPart {
 };
 
 struct SelfOverhead {
-  bool known = false;  ///< the trace says what an event costs or what the recorder ran, or holds overheads
+  bool known = false;  ///< the trace has the cost of an event, the recorder's use of cores, or overheads
   std::vector<OverheadPart> parts;
-  /// Of all threads of processes with steps or devices together.
+  /// In all threads of processes with steps or devices together.
   std::int64_t nsPerStep = 0;
 
-  /// Of nsPerStep, what comes of the recorder's use of cores.
+  /// The part of nsPerStep that the recorder's use of cores costs.
   [[nodiscard]] std::int64_t coresNsPerStep() const;
 };
 
-/// Nanoseconds that the recorder says an event takes; 0 where it does not.
+/// Nanoseconds for one event, as the recorder measured them; 0: not known.
 struct EventCosts {
   double rangeNs = 0;
   double markNs = 0;
   [[nodiscard]] bool known() const { return rangeNs > 0 || markNs > 0; }
 };
 EventCosts eventCosts(const Store& store);
-/// Devices whose executions were told by their queues' threads, as ranges.
+/// Devices whose work the threads of their queues recorded as ranges.
 std::unordered_set<prof::DeviceId> cpuDevices(const Store& store);
 
 /// How much of each entry of a ledger may be recording: a figure without the recorder lies between the entry less its

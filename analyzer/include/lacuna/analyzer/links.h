@@ -105,8 +105,8 @@ class Links {
   /// calls and ranges of the range's time.
   void workUnder(std::uint64_t range, const std::function<void(const EventRef&)>& visit) const;
 
-  /// Which of NCCL's calls the kernels carry out, by the ranges that NCCL writes; listCollectives() tells it in our
-  /// words.
+  /// NCCL's calls that the kernels carry out, by the ranges that NCCL writes. listCollectives() has them in our own
+  /// types.
   [[nodiscard]] const NcclCalls& ncclCalls() const;
 
   /// The row that gave back what a row of the allocation table took, and the other way round; kNone for what was not
@@ -127,8 +127,8 @@ class Links {
   std::unique_ptr<Impl> impl_;
 };
 
-// What the kernels of communication libraries carry out: which operation, among whom, of how many bytes. Told by the
-// kernel's own arguments (Kineto), else by the ranges that NCCL writes about its calls, joined through the launch.
+// The operations that kernels of communication libraries carry out: kind, ranks, bytes. They come from the kernel's own
+// arguments (Kineto), else from the ranges that NCCL writes about its calls, joined through the launch.
 // docs/analyses/communication.md.
 
 enum class CollectiveKind : std::uint8_t {
@@ -157,14 +157,14 @@ struct CollectiveVolume {
   std::uint64_t algorithmBytes = 0;  ///< the whole buffer: what bandwidth is commonly counted by
   double busBytes = 0;               ///< that must cross a rank's link, whatever the algorithm
 };
-/// Of what a rank puts in, or of the message that NCCL speaks of: what is one rank's share where ranks share.
+/// From the bytes that a rank puts in, or from NCCL's message, which is one rank's share where ranks share.
 CollectiveVolume volumeOfInput(CollectiveKind kind, std::uint64_t bytes, std::uint32_t ranks);
 CollectiveVolume volumeOfMessage(CollectiveKind kind, std::uint64_t bytes, std::uint32_t ranks);
 
 struct Communicator {
-  std::string name;         ///< what people call it, or NCCL's number as its logs print it; empty where nothing tells
+  std::string name;         ///< for people, or NCCL's number as its logs print it; empty: not known
   std::string group;        ///< the process group, of which several may be called the same
-  std::uint32_t ranks = 0;  ///< 0 where the trace does not tell
+  std::uint32_t ranks = 0;  ///< 0: not known
   friend bool operator==(const Communicator&, const Communicator&) = default;
 };
 
@@ -178,7 +178,7 @@ struct Collective {
   prof::StringId name;
   std::uint32_t communicator = 0;  ///< in the list's communicators
   CollectiveKind kind = CollectiveKind::Unknown;
-  std::uint32_t calls = 0;  ///< of the program, that it carries out; 0 where the trace does not tell
+  std::uint32_t calls = 0;  ///< of the program, that it carries out; 0: not known
   CollectiveVolume volume{};
 };
 struct CollectiveList {
@@ -188,7 +188,7 @@ struct CollectiveList {
     return communicators[one.communicator];
   }
 };
-/// What starts within the window, in the order of the trace.
+/// The collectives that start within the window, in the order of the trace.
 prof::Result<CollectiveList> listCollectives(const Store& store, prof::TimeWindow window);
 
 }  // namespace lacuna::analyzer

@@ -158,8 +158,8 @@ struct LiveBlock {
   [[nodiscard]] std::int64_t lifetimeNs() const { return freed ? freedNs - tensor.allocatedNs : 0; }
 };
 
-/// What is alive at one moment. What comes at that very moment counts, and what goes at it still does: so the moment of
-/// a peak shows the peak.
+/// The blocks that are alive at one moment. A block that comes or goes at that very moment counts, so that the moment
+/// of a peak shows the peak.
 struct MemoryMoment {
   prof::TimeNs timeNs = 0;
   std::uint64_t bytes = 0;
@@ -171,8 +171,8 @@ struct MemoryMoment {
   [[nodiscard]] std::uint64_t unusedBytes() const { return reservedBytes > bytes ? reservedBytes - bytes : 0; }
 };
 
-/// Of one device, or of all together. One pass over the allocations. Fails when cancelled or when a block cannot be
-/// read.
+/// The memory of one device, or of all together. One pass over the allocations. Fails when cancelled or when a block
+/// cannot be read.
 prof::Result<MemoryMoment> memoryAt(const Store& store, prof::TimeNs timeNs, const Progress& progress = {},
                                     std::optional<prof::DeviceId> only = {});
 

@@ -33,7 +33,7 @@ struct ReportTables {
   /// The table of this key, with its rows. It fails once `wanted` answers false.
   std::function<prof::Result<Table>(std::string_view key, const Progress& wanted)> load;
 };
-/// What SQL calls a table of the report: "report_kernels".
+/// The name of a report's table in SQL: "report_kernels".
 std::string sqlNameOf(const Table& reportTable);
 
 /// Tables of a file with more rows are read block by block, those columns only that a statement mentions.

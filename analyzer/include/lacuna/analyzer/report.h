@@ -32,7 +32,7 @@ std::string renderHtml(const Analysis& analysis);
 
 /// The one or two sentences that a report opens with.
 std::string verdict(const Analysis& analysis);
-/// What a list of findings says where there are none: "none: nothing stands out", or why that does not mean much.
+/// The words for an empty list of findings: "none: nothing stands out", or why that does not mean much.
 /// Begins with a small letter, without a full stop.
 std::string noFindings(const Analysis& analysis);
 /// File, length, steps and devices in one line.

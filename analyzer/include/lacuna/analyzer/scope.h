@@ -46,11 +46,11 @@ class ShareCurve {
   std::vector<Point> points_;
 };
 
-/// Cores that the recorder ran on; empty where the trace does not tell.
+/// Cores that the recorder ran on; empty: not known.
 prof::Result<ShareCurve> recorderUse(const Store& store);
 
-/// Of the time, what the recorder may have held the program up by taking cores: what it ran, and at most what the
-/// selected threads together waited for a core. Empty where the trace does not tell what the recorder ran.
+/// The share of the time for which the recorder may have held the program up by taking cores: the time that it ran, but
+/// no more than the selected threads together waited for a core. Empty: not known.
 prof::Result<ShareCurve> takenCores(const Store& store, const Selection& only);
 
 enum class StepSource : std::uint8_t {
@@ -81,9 +81,9 @@ struct Steps {
 
   /// Those behind the warm-up; empty only when there are no steps.
   [[nodiscard]] std::span<const Step> steady() const;
-  /// Of those, the ones that lie within the window.
+  /// The steady ones that lie within the window.
   [[nodiscard]] std::vector<Step> steadyWithin(prof::TimeWindow window) const;
-  /// Of the steady ones; 0 without steps.
+  /// The median of the steady ones; 0 without steps.
   [[nodiscard]] std::int64_t medianNs() const;
   /// Median absolute deviation of the steady ones.
   [[nodiscard]] std::int64_t spreadNs() const;
@@ -150,7 +150,7 @@ class StepSpans {
   std::set<std::string, std::less<>> markers_;  ///< what steps are called, where they are not all called the same
 };
 
-/// What a table is about, and of what its figures per step are.
+/// The rows that a table is about, and the steps that its figures per step refer to.
 struct TableScope {
   Selection only;
   StepSpans steps;

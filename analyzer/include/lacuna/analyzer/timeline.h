@@ -42,7 +42,7 @@ struct HostSpan {
   prof::ThreadId wokenBy;  ///< for OffCpu: the thread that ended the wait, if known
   Activity activity = Activity::None;
   bool launches = false;     ///< `correlation` names device work (an API call, or a range that carries one)
-  prof::StringId text = {};  ///< of a range: the shapes of its inputs, where it tells them
+  prof::StringId text = {};  ///< of a range: the shapes of its inputs, where they are known
 };
 
 struct DeviceSpan {

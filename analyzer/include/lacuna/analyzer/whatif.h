@@ -19,7 +19,7 @@
 
 namespace lacuna::analyzer {
 
-/// What the longest chain of waits through a step consists of; the parts sum to the step.
+/// The parts of the longest chain of waits through a step. They sum to the step.
 struct StepPath {
   std::int64_t computeNs = 0;
   std::int64_t communicationNs = 0;
@@ -42,13 +42,13 @@ struct CriticalPaths {
 // Gains of kernels by the knobs that change them (Calibration::knobs()): factors on their durations, by kind of
 // kernel and by how long it takes. Built in, or measured on a machine by `lacuna calibrate`. docs/calibration.md.
 
-/// What a knob leaves of a duration: most likely, and between what.
+/// The factor of a knob on a duration: the likely one, and the interval.
 struct DurationFactor {
   double likely = 1, low = 1, high = 1;
 };
 
 enum class KernelKind : std::uint8_t { Product, Convolution, Pointwise, Copy, Other };
-/// Of a kernel, by its name. Of matrix work what is no convolution is a product.
+/// The kind of a kernel, by its name. Matrix work that is no convolution is a product.
 KernelKind kernelKindOf(std::string_view name);
 
 class Calibration {
@@ -66,7 +66,7 @@ class Calibration {
   /// Errors name the file, the row and what is wrong with it.
   static prof::Result<Calibration> read(const std::filesystem::path& path);
 
-  /// Of a kernel, or of what a knob is about. Of several rows the one about the fewest kinds counts, of these the one
+  /// The factor for a kernel. Where several rows fit, the one about the fewest kinds counts, and among these the one
   /// whose durations are nearest.
   [[nodiscard]] DurationFactor factor(std::string_view knob, KernelKind kind, std::int64_t durNs) const;
   /// The knobs whose predictions rest on such factors, by name.
@@ -145,13 +145,14 @@ struct Change {
   std::string pattern;  ///< of names, '*' stands for anything; matches anywhere in the name
   bool whole = false;   ///< the pattern is a whole name, as it is: written in quotes
   double factor = 1;
-  /// Of "call": only those whose own copy moves more than `aboveBytes` and at most `uptoBytes`.
+  /// For "call": only calls whose own copy moves more than `aboveBytes` and at most `uptoBytes`.
   std::uint64_t aboveBytes = 0;
   std::uint64_t uptoBytes = UINT64_MAX;
 
   [[nodiscard]] std::string text() const;
 };
-/// Names the knobs there are when the text is none of them, and says why a knob of a finding cannot be played.
+/// The error lists the knobs where the text is none of them, or gives the reason why a knob of a finding cannot be
+/// played.
 prof::Result<Change> parseChange(std::string_view text);
 /// The words by which a knob is on, and by which it is off.
 inline constexpr std::array<std::string_view, 4> kOnWords{"on", "1", "true", "yes"};
@@ -189,13 +190,13 @@ class Simulator {
   [[nodiscard]] prof::Status check(const Change& change) const;
   /// The step time with all of these changes at once. Costs a replay of up to a million rows.
   [[nodiscard]] Prediction play(std::span<const Change> changes) const;
-  /// Of one change, as parseChange() reads it; of a text that it does not read, the replay unchanged.
+  /// The same with one change, as parseChange() reads it; without a change where it cannot read the text.
   [[nodiscard]] Prediction play(std::string_view change) const;
   /// A typical step with these changes, to be drawn.
   [[nodiscard]] DrawnStep draw(std::span<const Change> changes) const;
 
-  /// Of each step replayed (the first of the steady ones that were asked for), walked back from the end of the last
-  /// one.
+  /// The longest chain of each replayed step (the first of the steady ones that were asked for), walked back from the
+  /// end of the last one.
   [[nodiscard]] std::vector<StepPath> criticalPaths() const;
 
   /// Internal.
