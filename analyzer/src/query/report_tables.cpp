@@ -91,6 +91,11 @@ void ReportCursor::answer(sqlite3_context* context, int column) const {
     using Value = std::decay_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, std::string>) {
       answerText(context, value);
+    } else if constexpr (std::is_same_v<Value, TextList>) {
+      const std::string list = listJson(value);
+      sqlite3_result_text64(context, list.data(), list.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    } else if constexpr (std::is_same_v<Value, std::monostate>) {
+      sqlite3_result_null(context);
     } else if constexpr (std::is_same_v<Value, double>) {
       sqlite3_result_double(context, value);
     } else {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "report/sections/registry.h"
@@ -22,10 +24,51 @@ Lines notesOf(const Section& section, const Analysis& analysis) {
   return section.notes == nullptr ? Lines{} : section.notes(analysis);
 }
 
+/// Those that have something to show to people.
 std::vector<Table> filledTables(const Section& section, const Analysis& analysis) {
-  std::vector<Table> tables = section.tables == nullptr ? std::vector<Table>{} : section.tables(analysis);
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  if (section.tables == nullptr) return {};
+  std::vector<Table> tables = readable(section.tables(analysis));
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty() || table.shownColumns().empty(); });
   return tables;
+}
+
+void writeCell(JsonWriter& json, std::string_view key, const TableCell& cell) {
+  const auto write = [&](const auto& value) {
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, std::monostate>) {
+      return;
+    } else if constexpr (std::is_same_v<Value, TextList>) {
+      json.key(key).beginArray();
+      for (const std::string& text : value) json.value(std::string_view(text));
+      json.endArray();
+    } else if constexpr (std::is_same_v<Value, std::string>) {
+      json.field(key, std::string_view(value));
+    } else {
+      json.field(key, value);
+    }
+  };
+  std::visit(write, cell);
+}
+
+void writeTable(JsonWriter& json, const Table& table);
+
+/// The fields of a row, in an object that is open.
+void writeRow(JsonWriter& json, const Table& table, std::size_t row) {
+  for (std::size_t i = 0; i < table.columns.size(); ++i) writeCell(json, table.columns[i].key, table.rows[row][i]);
+  if (!table.inside) return;
+  for (const Table& inner : table.inside(row)) writeTable(json, inner);
+}
+
+void writeTable(JsonWriter& json, const Table& table) {
+  if (table.place.empty()) return writeRow(json, table, 0);
+  json.key(table.place);
+  if (!table.isRecord) json.beginArray();
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    json.beginObject();
+    writeRow(json, table, row);
+    json.endObject();
+  }
+  if (!table.isRecord) json.endArray();
 }
 
 }  // namespace
@@ -45,9 +88,8 @@ void writeText(const Section& section, TextPage& page, const Analysis& analysis,
 }
 
 void writeJson(const Section& section, JsonWriter& json, const Analysis& analysis) {
-  if (section.json != nullptr) return section.json(json, analysis);
   if (section.tables == nullptr) return;
-  for (const Table& table : section.tables(analysis)) writeRows(json.key(table.key), table);
+  for (const Table& table : section.tables(analysis)) writeTable(json, table);
 }
 
 void writeHtml(const Section& section, HtmlPage& page, const Analysis& analysis) {
@@ -69,29 +111,35 @@ void writeLines(TextPage& page, const Section& section, const Lines& lines) {
   page.lines(lines);
 }
 
-void writeCells(JsonWriter& json, const Table& table, std::size_t row) {
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    json.key(table.columns[i].key);
-    std::visit(
-        [&](const auto& value) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-            json.value(std::string_view(value));
-          } else {
-            json.value(value);
-          }
-        },
-        table.rows[row][i]);
-  }
+Table groupOf(std::string_view place, std::vector<Table> tables) {
+  Table group{.key = {}, .about = {}, .columns = {}, .rows = {{}}, .isRecord = true, .place = std::string(place)};
+  return holding(std::move(group), [tables = std::move(tables)](std::size_t) { return tables; });
 }
 
-void writeRows(JsonWriter& json, const Table& table) {
-  json.beginArray();
-  for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    json.beginObject();
-    writeCells(json, table, row);
-    json.endObject();
+Table placed(std::string place, Table table) {
+  table.place = std::move(place);
+  return table;
+}
+
+Table holding(Table table, std::function<std::vector<Table>(std::size_t row)> inside) {
+  table.inside = std::move(inside);
+  return table;
+}
+
+std::vector<Table> readable(std::vector<Table> tables) {
+  std::vector<Table> out;
+  for (Table& table : tables) {
+    const auto inside = std::exchange(table.inside, {});
+    const bool isRecord = table.isRecord;
+    const std::string place = table.place;
+    if (!table.columns.empty()) out.push_back(std::move(table));
+    if (!isRecord || !inside) continue;
+    for (Table& inner : readable(inside(0))) {
+      inner.place = place + '.' + inner.place;
+      out.push_back(std::move(inner));
+    }
   }
-  json.endArray();
+  return out;
 }
 
 }  // namespace lacuna::analyzer

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lacuna/analyzer/analysis.h"
@@ -18,7 +21,7 @@ namespace lacuna::analyzer {
 using Lines = std::vector<std::string>;
 
 /// A part of the report, in one file of report/sections. It declares its sentences and its tables; text, JSON and HTML
-/// follow from them. Where a layout is made by hand, its function takes the place of one of these.
+/// follow from them. A layout for people that is made by hand is a function that takes the place of one of these.
 struct Section {
   std::string_view name;   ///< of --section
   std::string_view title;  ///< above it
@@ -32,9 +35,6 @@ struct Section {
   int overviewRows = 0;
 
   void (*text)(TextPage& page, const Analysis& analysis, int rows) = nullptr;
-  void (*json)(JsonWriter& json, const Analysis& analysis) = nullptr;
-  /// What the JSON function adds to the report, where one is given; the tables' keys else.
-  std::span<const std::string_view> jsonKeys = {};
   void (*html)(HtmlPage& page, const Analysis& analysis) = nullptr;
   bool isDrawn = false;  ///< a picture: the HTML page has it above the tables
 };
@@ -42,7 +42,7 @@ struct Section {
 /// In the order of lists and of the text report.
 std::span<const Section* const> allSections();
 /// The keys that a section adds to the JSON report.
-std::vector<std::string_view> jsonKeysOf(const Section& section);
+std::vector<std::string> jsonKeysOf(const Section& section);
 
 void writeText(const Section& section, TextPage& page, const Analysis& analysis, int rows);
 void writeJson(const Section& section, JsonWriter& json, const Analysis& analysis);
@@ -50,8 +50,23 @@ void writeHtml(const Section& section, HtmlPage& page, const Analysis& analysis)
 
 /// The title and these lines below it; in the overview nothing where there are none.
 void writeLines(TextPage& page, const Section& section, const Lines& lines);
-/// The cells of a row as the fields of an object, which is open; the rows of a table as an array.
-void writeCells(JsonWriter& json, const Table& table, std::size_t row);
-void writeRows(JsonWriter& json, const Table& table);
+
+/// The facts of one thing.
+template <class Row, std::size_t N>
+Table recordOf(std::string_view key, std::string_view about, const Column<Row> (&columns)[N], const Row& row) {
+  Table record = tableOf(key, about, columns, std::span(&row, 1));
+  record.isRecord = true;
+  return record;
+}
+/// An object in JSON that holds nothing but tables.
+Table groupOf(std::string_view place, std::vector<Table> tables);
+/// The table under another key in JSON.
+Table placed(std::string place, Table table);
+/// The table with tables inside of its rows.
+Table holding(Table table, std::function<std::vector<Table>(std::size_t row)> inside);
+
+/// The tables that can be read alone: these, and those inside of records, each without the tables inside of its rows.
+/// The place of each is its path from the report: "communication.collectives".
+std::vector<Table> readable(std::vector<Table> tables);
 
 }  // namespace lacuna::analyzer

@@ -16,7 +16,7 @@ namespace lacuna::analyzer {
 namespace {
 
 std::vector<Table> tablesOf(const Section& section, const Analysis& analysis) {
-  return section.tables == nullptr ? std::vector<Table>{} : section.tables(analysis);
+  return section.tables == nullptr ? std::vector<Table>{} : readable(section.tables(analysis));
 }
 
 /// Without an analysis: the columns alone.
@@ -24,12 +24,24 @@ std::vector<Table> columnsOf(const Section& section) {
   return tablesOf(section, Analysis{});
 }
 
+/// "in JSON `communication.ranks[]`"
+std::string placeText(const Table& table) {
+  if (table.place.empty()) return "in JSON keys of the report itself";
+  return fmt::format("in JSON `{}{}`", table.place, table.isRecord ? "" : "[]");
+}
+
 }  // namespace
 
-std::vector<std::string_view> jsonKeysOf(const Section& section) {
-  if (!section.jsonKeys.empty()) return {section.jsonKeys.begin(), section.jsonKeys.end()};
-  std::vector<std::string_view> keys;
-  for (const Table& table : columnsOf(section)) keys.push_back(table.key);
+std::vector<std::string> jsonKeysOf(const Section& section) {
+  std::vector<std::string> keys;
+  if (section.tables == nullptr) return keys;
+  for (const Table& table : section.tables(Analysis{})) {
+    if (!table.place.empty()) {
+      keys.push_back(table.place);
+    } else {
+      for (const ColumnInfo& column : table.columns) keys.emplace_back(column.key);
+    }
+  }
   return keys;
 }
 
@@ -70,7 +82,7 @@ std::string sectionListJson() {
   json.beginObject().field("schema", "lacuna.sections/1").key("sections").beginArray();
   for (const Section* section : allSections()) {
     json.beginObject().field("name", section->name).field("about", section->about).key("json").beginArray();
-    for (const std::string_view key : jsonKeysOf(*section)) json.value(key);
+    for (const std::string& key : jsonKeysOf(*section)) json.value(std::string_view(key));
     json.endArray().key("tables").beginArray();
     for (const Table& table : columnsOf(*section)) {
       json.beginObject().field("name", table.key).field("about", table.about).key("columns").beginArray();
@@ -92,13 +104,13 @@ std::string sectionListMarkdown() {
   std::string out = "| section | what it shows | in the JSON report |\n|---|---|---|\n";
   for (const Section* section : allSections()) {
     std::vector<std::string> keys;
-    for (const std::string_view key : jsonKeysOf(*section)) keys.push_back(fmt::format("`{}`", key));
+    for (const std::string& key : jsonKeysOf(*section)) keys.push_back(fmt::format("`{}`", key));
     out += fmt::format("| `{}` | {} | {} |\n", section->name, section->about, fmt::join(keys, ", "));
   }
   for (const Section* section : allSections()) {
     for (const Table& table : columnsOf(*section)) {
-      out += fmt::format("\n### {}\n\n{} (section `{}`).\n\n| column | unit | meaning |\n|---|---|---|\n", table.key,
-                         table.about, section->name);
+      out += fmt::format("\n### {}\n\n{} (section `{}`; {}).\n\n| column | unit | meaning |\n|---|---|---|\n",
+                         table.key, table.about, section->name, placeText(table));
       for (const ColumnInfo& column : table.columns)
         out += fmt::format("| `{}` | {} | {} |\n", column.key, columnKindName(column.kind), column.meaning);
     }

@@ -3,6 +3,7 @@
 #include "lacuna/analyzer/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -33,6 +34,10 @@ void appendCsvCell(std::string& out, const TableCell& cell) {
         using Value = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::string>) {
           appendCsvText(out, value);
+        } else if constexpr (std::is_same_v<Value, TextList>) {
+          appendCsvText(out, listJson(value));
+        } else if constexpr (std::is_same_v<Value, std::monostate>) {
+          return;
         } else if constexpr (std::is_same_v<Value, bool>) {
           appendCsvNumber(out, value ? "1" : "0");
         } else {
@@ -42,7 +47,23 @@ void appendCsvCell(std::string& out, const TableCell& cell) {
       cell);
 }
 
+/// Empty where the row has no such value.
+std::string textOf(const TableCell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* texts = std::get_if<TextList>(&cell)) return fmt::format("{}", fmt::join(*texts, ", "));
+  return {};
+}
+
 }  // namespace
+
+std::string listJson(const TextList& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ", ";
+    out += jsonText(text);
+  }
+  return out + ']';
+}
 
 std::string_view columnKindName(ColumnKind kind) {
   constexpr std::string_view kNames[]{"text",           "text",  "count",  "ns", "bytes",
@@ -59,8 +80,7 @@ std::vector<std::size_t> Table::shownColumns(std::size_t firstRows) const {
   const std::size_t listed = std::min(firstRows, rows.size());
   const auto isEmpty = [&](std::size_t column) {
     for (std::size_t row = 0; row < listed; ++row) {
-      const auto* text = std::get_if<std::string>(&rows[row][column]);
-      if (text != nullptr ? !text->empty() : number(row, column) != 0) return false;
+      if (!textOf(rows[row][column]).empty() || number(row, column) != 0) return false;
     }
     return true;
   };
@@ -79,10 +99,11 @@ double Table::number(std::size_t row, std::size_t column) const {
 std::string Table::text(std::size_t row, std::size_t column) const {
   const ColumnInfo& info = columns[column];
   const TableCell& cell = rows[row][column];
+  if (std::holds_alternative<std::monostate>(cell)) return {};
   switch (info.kind) {
     case ColumnKind::Text:
     case ColumnKind::Name:
-      return std::get<std::string>(cell);
+      return textOf(cell);
     case ColumnKind::Count:
       return std::to_string(wholeNumber(cell));
     case ColumnKind::Time:

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "analyses/work/kernels.h"
 #include "lacuna/analyzer/analysis.h"
@@ -28,7 +31,7 @@ TEST(Sections, DescribeThemselves) {
     EXPECT_FALSE(section->title.empty()) << section->name;
     EXPECT_FALSE(section->about.empty()) << section->name;
     EXPECT_TRUE(section->text != nullptr || section->notes != nullptr || section->tables != nullptr) << section->name;
-    EXPECT_TRUE(section->json == nullptr || !section->jsonKeys.empty()) << section->name;
+    EXPECT_FALSE(jsonKeysOf(*section).empty()) << section->name;
   }
 }
 
@@ -63,14 +66,15 @@ TEST(Sections, AreInTextJsonAndHtmlAlike) {
   for (const Section* section : allSections()) {
     const std::string text = renderText(analysis, {{std::string(section->name)}, 100, false});
     EXPECT_FALSE(text.empty()) << section->name;
-    for (const std::string_view key : jsonKeysOf(*section)) {
-      EXPECT_THAT(json, HasSubstr("\n  \"" + std::string(key) + "\": ")) << section->name;
+    for (const std::string& key : jsonKeysOf(*section)) {
+      EXPECT_THAT(json, HasSubstr("\n  \"" + key + "\": ")) << section->name;
     }
   }
   for (const Section* section : allSections()) {
     const bool isShown = page.find(">" + std::string(section->title) + "</a>") != std::string::npos;
+    const auto isForPeople = [](const Table& table) { return !table.rows.empty() && !table.shownColumns().empty(); };
     const bool hasRows = section->tables != nullptr && section->html == nullptr &&
-                         std::ranges::any_of(section->tables(analysis), [](const Table& t) { return !t.rows.empty(); });
+                         std::ranges::any_of(readable(section->tables(analysis)), isForPeople);
     EXPECT_TRUE(isShown || !hasRows) << section->name;
   }
 }
@@ -88,6 +92,74 @@ TEST(Sections, ATableIsTheSameInJsonAndCsv) {
                 HasSubstr("\n" + first.name + "," + std::to_string(first.count) + "," + std::to_string(first.totalNs)));
     EXPECT_THAT(renderJson(analysis), HasSubstr("\"total_ns\": " + std::to_string(first.totalNs)));
   }
+}
+
+struct Shelf {
+  std::string name;
+  std::int64_t books = 0;
+};
+
+const Column<Shelf> kShelf[]{
+    {{"name", "", ColumnKind::Text, "of the shelf"}, kValueOf<&Shelf::name>},
+    {{"books", "", ColumnKind::Count, "on it; nothing where nobody counted"},
+     [](const Shelf& row) -> TableCell { return row.books < 0 ? TableCell() : TableCell(row.books); }},
+};
+
+/// A room with two shelves, and with the words on the door beside it.
+std::vector<Table> room(const Analysis&) {
+  const std::vector<Shelf> shelves{{"left", 7}, {"right", -1}};
+  Table door = groupOf("door", {});
+  door.columns.push_back({"words", "", ColumnKind::Text, "on the door"});
+  door.rows = {{TextList{"push", "a \"bell\""}}};
+  return {placed("room", holding(recordOf("library", "one room", kShelf, Shelf{"all", 7}),
+                                 [shelves](std::size_t) {
+                                   return std::vector{placed("shelves", tableOf("shelf", "each", kShelf, shelves))};
+                                 })),
+          placed({}, recordOf("sum", "of the report", kShelf, Shelf{"sum", 1})), door};
+}
+const Section kRoom{.name = "room", .title = "Room", .about = "shelves", .tables = room};
+
+TEST(Sections, HaveTablesInsideOfRecordsInJson) {
+  JsonWriter json;
+  json.beginObject();
+  writeJson(kRoom, json, {});
+  EXPECT_EQ(json.endObject().take(), R"({
+  "room": {
+    "name": "all",
+    "books": 7,
+    "shelves": [
+      {
+        "name": "left",
+        "books": 7
+      },
+      {
+        "name": "right"
+      }
+    ]
+  },
+  "name": "sum",
+  "books": 1,
+  "door": {
+    "words": [
+      "push",
+      "a \"bell\""
+    ]
+  }
+}
+)");
+  EXPECT_EQ(jsonKeysOf(kRoom), (std::vector<std::string>{"room", "name", "books", "door"}));
+}
+
+TEST(Sections, HaveTablesInsideOfRecordsThatCanBeReadAlone) {
+  const std::vector<Table> tables = readable(room({}));
+  ASSERT_EQ(tables.size(), 4U);
+  EXPECT_EQ(tables[1].key, "shelf");
+  EXPECT_EQ(tables[1].place, "room.shelves");
+  EXPECT_EQ(tableCsv(tables[1]), "name,books\nleft,7\nright,\n");
+  EXPECT_EQ(tables[1].text(1, 1), "") << "nobody counted";
+  EXPECT_EQ(tableCsv(tables[3]), "words\n\"[\"\"push\"\", \"\"a \\\"\"bell\\\"\"\"\"]\"\n");
+  EXPECT_EQ(tables[3].text(0, 0), "push, a \"bell\"");
+  for (const Table& table : tables) EXPECT_FALSE(table.inside) << table.key;
 }
 
 /// The page with the part between its two marks replaced.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,13 +41,20 @@ struct ColumnInfo {
   bool isOptional = false;       ///< tables for people leave it out where no row has more than an empty text or 0
 };
 
-using TableCell = std::variant<std::string, std::int64_t, std::uint64_t, double, bool>;
+using TextList = std::vector<std::string>;
+
+/// Nothing where a row has no such value: JSON leaves the key out.
+using TableCell = std::variant<std::monostate, std::string, std::int64_t, std::uint64_t, double, bool, TextList>;
 
 struct Table {
-  std::string_view key;    ///< in JSON and for `--csv`: "kernels"
+  std::string_view key;    ///< for `--csv` and in SQL: "kernels"
   std::string_view about;  ///< which rows, in which order
   std::vector<ColumnInfo> columns;
   std::vector<std::vector<TableCell>> rows;
+  bool isRecord = false;  ///< has one row, which JSON has as an object
+  std::string place;      ///< the key in JSON; empty: the cells of a record stand in the object around it
+  /// The tables that JSON has inside a row. It refers to the analysis that the table is of.
+  std::function<std::vector<Table>(std::size_t row)> inside = {};
 
   [[nodiscard]] std::size_t columnOf(std::string_view key) const;
   /// The columns that tables for people have, of the first rows.
@@ -66,7 +74,7 @@ struct Column {
 
 template <class T>
 TableCell cellOf(const T& value) {
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, TextList>) {
     return value;
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<double>(value);
@@ -91,7 +99,7 @@ inline constexpr auto kValueOf = [](const auto& row) -> TableCell {
 
 template <class Row, std::size_t N, class Rows>
 Table tableOf(std::string_view key, std::string_view about, const Column<Row> (&columns)[N], const Rows& rows) {
-  Table table{.key = key, .about = about, .columns = {}, .rows = {}};
+  Table table{.key = key, .about = about, .columns = {}, .rows = {}, .place = std::string(key)};
   for (const Column<Row>& column : columns) table.columns.push_back(column.info);
   for (const Row& row : rows) {
     std::vector<TableCell>& cells = table.rows.emplace_back();
@@ -103,7 +111,10 @@ Table tableOf(std::string_view key, std::string_view about, const Column<Row> (&
 
 struct Analysis;
 
-/// All tables of all sections. Of an empty analysis: their columns.
+/// The texts as a JSON array, which CSV and SQL have in a cell.
+std::string listJson(const TextList& texts);
+
+/// All tables of all sections, and those inside of records. Of an empty analysis: their columns.
 std::vector<Table> reportTables(const Analysis& analysis);
 /// One of them; empty where no section has such a table.
 Table reportTable(const Analysis& analysis, std::string_view key);

@@ -66,10 +66,36 @@ const Column<RankRow> kRanks[]{
      kValueOf<&RankRow::computeRecordingNs>},
 };
 
+struct Sums {
+  const CommunicationStats& communication;
+  const RankStats& ranks;
+};
+
+const Column<Sums> kSums[]{
+    {{"total_ns", "", ColumnKind::Time, "all collectives together"},
+     [](const Sums& row) -> TableCell { return row.communication.totalNs; }},
+    {{"exposed_ns", "", ColumnKind::Time, "of it, while the device computed nothing"},
+     [](const Sums& row) -> TableCell { return row.communication.exposedNs; }},
+    {{"recording_ns", "", ColumnKind::Time, "what recording may have added to either"},
+     [](const Sums& row) -> TableCell { return row.communication.recordingNs; }},
+    {{"matched", "", ColumnKind::Count, "calls that every rank made"},
+     [](const Sums& row) -> TableCell { return cellOf(row.ranks.matched); }},
+    {{"unmatched", "", ColumnKind::Count, "calls of groups that not every rank made as often"},
+     [](const Sums& row) -> TableCell { return cellOf(row.ranks.unmatched); }},
+    {{"imbalance", "", ColumnKind::Number, "the most compute of a rank over the mean, less one"},
+     [](const Sums& row) -> TableCell { return row.ranks.imbalance; }},
+};
+
 std::vector<Table> tables(const Analysis& analysis) {
-  return {tableOf("collectives", "collectives by kernel and communicator, most exposed first", kCollectives,
-                  analysis.of<CommunicationStats>().collectives),
-          tableOf("ranks", "each rank's part in the collectives", kRanks, analysis.of<RankStats>().rows)};
+  const CommunicationStats& communication = analysis.of<CommunicationStats>();
+  const RankStats& ranks = analysis.of<RankStats>();
+  return {holding(recordOf("communication", "the sums of the table of collectives", kSums, Sums{communication, ranks}),
+                  [&](std::size_t) {
+                    return std::vector{
+                        tableOf("collectives", "collectives by kernel and communicator, most exposed first",
+                                kCollectives, communication.collectives),
+                        tableOf("ranks", "each rank's part in the collectives", kRanks, ranks.rows)};
+                  })};
 }
 
 Lines notes(const Analysis& analysis) {
@@ -153,23 +179,6 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   writeLines(page, sections::communication, lines);
 }
 
-void json(JsonWriter& json, const Analysis& analysis) {
-  const CommunicationStats& comm = analysis.of<CommunicationStats>();
-  const std::vector<Table> both = tables(analysis);
-  json.key("communication")
-      .beginObject()
-      .field("total_ns", comm.totalNs)
-      .field("exposed_ns", comm.exposedNs)
-      .field("recording_ns", comm.recordingNs);
-  for (const Table& table : both) writeRows(json.key(table.key), table);
-  json.field("matched", analysis.of<RankStats>().matched)
-      .field("unmatched", analysis.of<RankStats>().unmatched)
-      .field("imbalance", analysis.of<RankStats>().imbalance)
-      .endObject();
-}
-
-constexpr std::string_view kJsonKeys[]{"communication"};
-
 }  // namespace
 }  // namespace of_communication
 
@@ -181,8 +190,6 @@ constinit const Section communication{
     .tables = of_communication::tables,
     .overviewRows = 3,
     .text = of_communication::text,
-    .json = of_communication::json,
-    .jsonKeys = of_communication::kJsonKeys,
 };
 
 }  // namespace lacuna::analyzer::sections

@@ -10,7 +10,7 @@
 #include "analysis/devices.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "report/ledger_json.h"
+#include "report/ledger_table.h"
 #include "report/sections/registry.h"
 #include "report/text_cells.h"
 
@@ -57,43 +57,20 @@ const Column<DeviceAccount> kColumns[]{
     {{"kernels", "kernels", ColumnKind::Count, "that it ran"}, kValueOf<&DeviceAccount::kernels>},
 };
 
+const Column<QueueAccount> kQueues[]{
+    {{"name", "", ColumnKind::Text, "of the queue"}, kValueOf<&QueueAccount::name>},
+};
+
+std::vector<Table> insideDevice(const DeviceAccount& device) {
+  return {ledgerTable(device.ledger, device.bands),
+          holding(tableOf("queues", "by their number", kQueues, device.queues), [&](std::size_t row) {
+            return std::vector{ledgerTable(device.queues[row].ledger, device.queues[row].bands)};
+          })};
+}
+
 std::vector<Table> tables(const Analysis& analysis) {
-  return {tableOf("devices", "by kind and index", kColumns, analysis.devices)};
-}
-
-void writeDevice(JsonWriter& json, const DeviceAccount& device) {
-  json.beginObject()
-      .field("id", device.label)
-      .field("kind", deviceKindName(device.kind))
-      .field("index", device.index)
-      .field("uuid", device.uuid)
-      .field("name", device.name)
-      .field("process", device.osPid)
-      .field("rank", device.rank)
-      .field("span_ns", device.window.endNs - device.window.startNs)
-      .field("busy_ns", device.ledger.busyNs())
-      .field("idle_ns", device.ledger.idleNs())
-      .field("kernel_ns", device.kernelNs)
-      .field("memcpy_ns", device.memcpyNs)
-      .field("memset_ns", device.memsetNs)
-      .field("comm_ns", device.commNs)
-      .field("comm_exposed_ns", device.ledger[Cause::ExposedCommunication])
-      .field("kernels", device.kernels)
-      .key("ledger");
-  writeLedger(json, device.ledger, device.bands);
-  json.key("queues").beginArray();
-  for (const QueueAccount& queue : device.queues) {
-    json.beginObject().field("name", queue.name).key("ledger");
-    writeLedger(json, queue.ledger, queue.bands);
-    json.endObject();
-  }
-  json.endArray().endObject();
-}
-
-void json(JsonWriter& json, const Analysis& analysis) {
-  json.key("devices").beginArray();
-  for (const DeviceAccount& device : analysis.devices) writeDevice(json, device);
-  json.endArray();
+  return {holding(tableOf("devices", "by kind and index", kColumns, analysis.devices),
+                  [&](std::size_t row) { return insideDevice(analysis.devices[row]); })};
 }
 
 void html(HtmlPage& page, const Analysis& analysis) {
@@ -106,8 +83,6 @@ void html(HtmlPage& page, const Analysis& analysis) {
   }
 }
 
-constexpr std::string_view kJsonKeys[]{"devices"};
-
 }  // namespace
 }  // namespace of_devices
 
@@ -118,8 +93,6 @@ constinit const Section devices{
     .tables = of_devices::tables,
     .overviewRows = INT_MAX,
     .text = of_devices::text,
-    .json = of_devices::json,
-    .jsonKeys = of_devices::kJsonKeys,
     .html = of_devices::html,
     .isDrawn = true,
 };

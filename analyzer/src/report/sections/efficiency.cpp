@@ -40,10 +40,29 @@ const Column<RooflineRow> kColumns[]{
      }},
 };
 
+const Column<EfficiencyStats> kSums[]{
+    {{"flops", "", ColumnKind::Number, "floating-point operations of the operators whose arithmetic is known"},
+     kValueOf<&EfficiencyStats::flops>},
+    {{"mfu", "", ColumnKind::Share, "model FLOP utilisation, at least; -1: not known"},
+     kValueOf<&EfficiencyStats::mfu>},
+    {{"occupancy", "", ColumnKind::Share, "of the multiprocessors over the kernels' time; -1: not known"},
+     kValueOf<&EfficiencyStats::occupancy>},
+    {{"matrix_ns", "", ColumnKind::Time, "of kernels that multiply matrices"}, kValueOf<&EfficiencyStats::matrixNs>},
+    {{"tensor_core_ns", "", ColumnKind::Time, "of kernels that use tensor cores"},
+     kValueOf<&EfficiencyStats::tensorCoreNs>},
+    {{"peaks_of", "", ColumnKind::Text, "the product whose peaks these shares are of; empty: not known"},
+     [](const EfficiencyStats& row) -> TableCell { return std::string(row.peaks.source); }},
+};
+
 std::vector<Table> tables(const Analysis& analysis) {
-  const std::vector<RooflineRow>& rows = analysis.of<EfficiencyStats>().rows;
-  return {tableOf("roofline", "operators whose arithmetic is known, longest on the device first; at most 100", kColumns,
-                  std::span(rows).first(std::min(kListed, rows.size())))};
+  const EfficiencyStats& stats = analysis.of<EfficiencyStats>();
+  return {holding(recordOf("efficiency", "how well the devices are used", kSums, stats), [&](std::size_t) {
+    const auto listed = std::span(stats.rows).first(std::min(kListed, stats.rows.size()));
+    return std::vector{
+        placed("operators",
+               tableOf("roofline", "operators whose arithmetic is known, longest on the device first; at most 100",
+                       kColumns, listed))};
+  })};
 }
 
 bool hasRoof(const EfficiencyStats& stats) {
@@ -109,23 +128,6 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   writeLines(page, sections::efficiency, lines);
 }
 
-void json(JsonWriter& json, const Analysis& analysis) {
-  const EfficiencyStats& stats = analysis.of<EfficiencyStats>();
-  json.key("efficiency")
-      .beginObject()
-      .field("flops", stats.flops)
-      .field("mfu", stats.mfu)
-      .field("occupancy", stats.occupancy)
-      .field("matrix_ns", stats.matrixNs)
-      .field("tensor_core_ns", stats.tensorCoreNs)
-      .field("peaks_of", stats.peaks.source)
-      .key("operators");
-  writeRows(json, tables(analysis).front());
-  json.endObject();
-}
-
-constexpr std::string_view kJsonKeys[]{"efficiency"};
-
 }  // namespace
 }  // namespace of_efficiency
 
@@ -137,8 +139,6 @@ constinit const Section efficiency{
     .tables = of_efficiency::tables,
     .overviewRows = 3,
     .text = of_efficiency::text,
-    .json = of_efficiency::json,
-    .jsonKeys = of_efficiency::kJsonKeys,
 };
 
 }  // namespace lacuna::analyzer::sections

@@ -59,93 +59,106 @@ std::string_view kindName(FindingKind kind) {
   return kind == FindingKind::Fault ? "fault" : "opportunity";
 }
 
-const Column<Finding> kColumns[]{
-    {{"id", "", ColumnKind::Text, "its name in docs/analyses/findings.md"},
-     [](const Finding& row) -> TableCell { return std::string(findingKey(row.id)); }},
-    {{"kind", "", ColumnKind::Text, "`fault` or `opportunity`"},
-     [](const Finding& row) -> TableCell { return std::string(kindName(row.kind)); }},
-    {{"severity", "", ColumnKind::Text, "`low`, `medium` or `high`"},
-     [](const Finding& row) -> TableCell { return std::string(severityName(row.severity)); }},
-    {{"title", "finding", ColumnKind::Text, "one line: what costs how much"}, kValueOf<&Finding::title>},
-    {{"cost_ns_per_step", "cost", ColumnKind::Time, "a step; 0 where the cost is not time"},
-     kValueOf<&Finding::costNsPerStep>},
-    {{"recording_ns_per_step", "±", ColumnKind::Band, "what of the cost recording may be", "cost_ns_per_step"},
-     kValueOf<&Finding::recordingNsPerStep>},
-    {{"predicted_gain_ns_per_step", "gain", ColumnKind::Time, "what the fix is predicted to gain"},
-     kValueOf<&Finding::predictedGainNsPerStep>},
-    {{"gain_low_ns_per_step", "", ColumnKind::Time, "the lower end of the prediction's interval"},
-     kValueOf<&Finding::gainLowNsPerStep>},
-    {{"gain_high_ns_per_step", "", ColumnKind::Time, "the upper end"}, kValueOf<&Finding::gainHighNsPerStep>},
-    {{"base_ns_per_step", "", ColumnKind::Time, "the step that the gain is taken from"},
-     kValueOf<&Finding::baseNsPerStep>},
-    {{"gain_basis", "", ColumnKind::Text, "how the gain was found"},
-     [](const Finding& row) -> TableCell { return std::string(gainBasisName(row.gainBasis)); }},
-    {{"predicted_gain_bytes", "frees", ColumnKind::Bytes, "of memory; 0 where the finding is about time"},
-     kValueOf<&Finding::predictedGainBytes>},
-    {{"not_predicted", "", ColumnKind::Text, "why there is no prediction; else empty"},
-     kValueOf<&Finding::notPredicted>},
-    {{"confidence", "confidence", ColumnKind::Share, "how sure the finding is"}, kValueOf<&Finding::confidence>},
-    {{"knob", "change", ColumnKind::Text, "the change for `whatif` and `tune`; empty where only code helps"},
-     kValueOf<&Finding::knob>},
-    {{"advice", "fix", ColumnKind::Text, "what to do"}, kValueOf<&Finding::advice>},
-    {{"count", "times", ColumnKind::Count, "how often in the window"}, kValueOf<&Finding::count>},
+struct Found {
+  const Analysis& analysis;
+  const Finding& finding;
 };
 
-std::vector<Table> tables(const Analysis& analysis) {
-  return {tableOf("findings", "faults before opportunities, costliest first", kColumns, analysis.of<Findings>())};
-}
+template <auto Member>
+constexpr auto kOf = [](const Found& row) -> TableCell { return cellOf(row.finding.*Member); };
+
+const Column<Found> kColumns[]{
+    {{"id", "", ColumnKind::Text, "its name in docs/analyses/findings.md"},
+     [](const Found& row) -> TableCell { return std::string(findingKey(row.finding.id)); }},
+    {{"kind", "", ColumnKind::Text, "`fault` or `opportunity`"},
+     [](const Found& row) -> TableCell { return std::string(kindName(row.finding.kind)); }},
+    {{"severity", "", ColumnKind::Text, "`low`, `medium` or `high`"},
+     [](const Found& row) -> TableCell { return std::string(severityName(row.finding.severity)); }},
+    {{"title", "finding", ColumnKind::Text, "one line: what costs how much"}, kOf<&Finding::title>},
+    {{"cost_ns_per_step", "cost", ColumnKind::Time, "a step; 0 where the cost is not time"},
+     kOf<&Finding::costNsPerStep>},
+    {{"recording_ns_per_step", "±", ColumnKind::Band, "what of the cost recording may be", "cost_ns_per_step"},
+     kOf<&Finding::recordingNsPerStep>},
+    {{"predicted_gain_ns_per_step", "gain", ColumnKind::Time, "what the fix is predicted to gain"},
+     kOf<&Finding::predictedGainNsPerStep>},
+    {{"gain_low_ns_per_step", "", ColumnKind::Time, "the lower end of the prediction's interval"},
+     kOf<&Finding::gainLowNsPerStep>},
+    {{"gain_high_ns_per_step", "", ColumnKind::Time, "the upper end"}, kOf<&Finding::gainHighNsPerStep>},
+    {{"base_ns_per_step", "", ColumnKind::Time,
+      "the step that the gain is taken from, as `whatif` prints it; 0 without a replay"},
+     kOf<&Finding::baseNsPerStep>},
+    {{"accounted_ns_per_step", "", ColumnKind::Time,
+      "what of the cost the ledger, or the rule's own account of the trace, holds"},
+     kOf<&Finding::accountedNsPerStep>},
+    {{"gain_basis", "", ColumnKind::Text,
+      "how the gain was found: `replay`, `upper_bound`, `trace`, `bytes` or `none`"},
+     [](const Found& row) -> TableCell { return std::string(gainBasisName(row.finding.gainBasis)); }},
+    {{"gain_factors", "", ColumnKind::Text, "where the factors on kernels come from that a replay rests on"},
+     [](const Found& row) -> TableCell { return gainFactors(row.analysis, row.finding); }},
+    {{"predicted_gain_bytes", "frees", ColumnKind::Bytes, "of memory, with `bytes`; else 0"},
+     kOf<&Finding::predictedGainBytes>},
+    {{"not_predicted", "", ColumnKind::Text, "with `none`: why; else empty"}, kOf<&Finding::notPredicted>},
+    {{"samples_per_second", "", ColumnKind::Number,
+      "with `small-batch`, where the program announces its batch; else 0"},
+     kOf<&Finding::samplesPerSecond>},
+    {{"predicted_samples_per_second", "", ColumnKind::Number, "the same with the change"},
+     kOf<&Finding::predictedSamplesPerSecond>},
+    {{"confidence", "confidence", ColumnKind::Share, "how sure the finding is"}, kOf<&Finding::confidence>},
+    {{"knob", "change", ColumnKind::Text, "the change for `whatif` and `tune`; empty where only code helps"},
+     kOf<&Finding::knob>},
+    {{"advice", "fix", ColumnKind::Text, "what to do"}, kOf<&Finding::advice>},
+    {{"count", "times", ColumnKind::Count, "how often in the window"}, kOf<&Finding::count>},
+};
 
 /// Device and queue are called as in devices[], processes and threads as by the operating system.
-void writeOwner(JsonWriter& json, const Analysis& analysis, const Evidence& evidence) {
+struct Owned {
+  const Evidence& evidence;
+  std::string device, queue;
+  std::uint32_t process = 0, thread = 0;
+};
+
+const Column<Owned> kEvidence[]{
+    {{"start_ns", "", ColumnKind::Time, "on the trace's clock"},
+     [](const Owned& row) -> TableCell { return row.evidence.startNs; }},
+    {{"end_ns", "", ColumnKind::Time, "on the trace's clock"},
+     [](const Owned& row) -> TableCell { return row.evidence.endNs; }},
+    {{"what", "", ColumnKind::Text, "there is to see"},
+     [](const Owned& row) -> TableCell { return row.evidence.what; }},
+    {{"device", "", ColumnKind::Text, "as in `devices[]`; empty: not known"}, kValueOf<&Owned::device>},
+    {{"queue", "", ColumnKind::Text, "as in `devices[]`; empty: not known"}, kValueOf<&Owned::queue>},
+    {{"process", "", ColumnKind::Count, "the operating system's number; 0: not known"}, kValueOf<&Owned::process>},
+    {{"thread", "", ColumnKind::Count, "the operating system's number; 0: not known"}, kValueOf<&Owned::thread>},
+};
+
+Owned ownerOf(const Analysis& analysis, const Evidence& evidence) {
   const prof::Thread thread = rowOf<prof::Thread>(*analysis.store, evidence.thread);
-  std::string_view device, queue;
-  std::uint32_t process = rowOf<prof::Process>(*analysis.store, thread.process).osPid;
+  Owned owned{.evidence = evidence,
+              .device = {},
+              .queue = {},
+              .process = rowOf<prof::Process>(*analysis.store, thread.process).osPid,
+              .thread = thread.osTid};
   for (const DeviceAccount& account : analysis.devices) {
     if (!evidence.device || account.id != evidence.device) continue;
-    device = account.label;
-    process = account.osPid;
-    for (const QueueAccount& one : account.queues) queue = one.id == evidence.queue ? one.name : queue;
+    owned.device = account.label;
+    owned.process = account.osPid;
+    for (const QueueAccount& one : account.queues) {
+      if (one.id == evidence.queue) owned.queue = one.name;
+    }
   }
-  json.field("device", device).field("queue", queue).field("process", process).field("thread", thread.osTid);
+  return owned;
 }
 
-void writeFinding(JsonWriter& json, const Analysis& analysis, const Finding& finding) {
-  json.beginObject()
-      .field("id", findingKey(finding.id))
-      .field("kind", kindName(finding.kind))
-      .field("severity", severityName(finding.severity))
-      .field("title", finding.title)
-      .field("cost_ns_per_step", finding.costNsPerStep)
-      .field("recording_ns_per_step", finding.recordingNsPerStep)
-      .field("predicted_gain_ns_per_step", finding.predictedGainNsPerStep)
-      .field("base_ns_per_step", finding.baseNsPerStep)
-      .field("accounted_ns_per_step", finding.accountedNsPerStep)
-      .field("gain_low_ns_per_step", finding.gainLowNsPerStep)
-      .field("gain_high_ns_per_step", finding.gainHighNsPerStep)
-      .field("gain_basis", gainBasisName(finding.gainBasis))
-      .field("gain_factors", gainFactors(analysis, finding))
-      .field("predicted_gain_bytes", finding.predictedGainBytes)
-      .field("not_predicted", finding.notPredicted)
-      .field("samples_per_second", finding.samplesPerSecond)
-      .field("predicted_samples_per_second", finding.predictedSamplesPerSecond)
-      .field("confidence", finding.confidence)
-      .field("knob", finding.knob)
-      .field("advice", finding.advice)
-      .field("count", finding.count)
-      .key("evidence")
-      .beginArray();
-  for (const Evidence& evidence : finding.evidence) {
-    json.beginObject().field("start_ns", evidence.startNs).field("end_ns", evidence.endNs).field("what", evidence.what);
-    writeOwner(json, analysis, evidence);
-    json.endObject();
-  }
-  json.endArray().endObject();
+std::vector<Table> insideFinding(const Analysis& analysis, const Finding& finding) {
+  std::vector<Owned> evidence;
+  for (const Evidence& one : finding.evidence) evidence.push_back(ownerOf(analysis, one));
+  return {tableOf("evidence", "moments of the trace that show it", kEvidence, evidence)};
 }
 
-void json(JsonWriter& json, const Analysis& analysis) {
-  json.key("findings").beginArray();
-  for (const Finding& finding : analysis.of<Findings>()) writeFinding(json, analysis, finding);
-  json.endArray();
+std::vector<Table> tables(const Analysis& analysis) {
+  std::vector<Found> rows;
+  for (const Finding& finding : analysis.of<Findings>()) rows.push_back({analysis, finding});
+  return {holding(tableOf("findings", "faults before opportunities, costliest first", kColumns, rows),
+                  [&](std::size_t row) { return insideFinding(analysis, analysis.of<Findings>()[row]); })};
 }
 
 void html(HtmlPage& page, const Analysis& analysis) {
@@ -168,8 +181,6 @@ void html(HtmlPage& page, const Analysis& analysis) {
   }
 }
 
-constexpr std::string_view kJsonKeys[]{"findings"};
-
 }  // namespace
 }  // namespace of_findings
 
@@ -180,8 +191,6 @@ constinit const Section findings{
     .tables = of_findings::tables,
     .overviewRows = 3,
     .text = of_findings::text,
-    .json = of_findings::json,
-    .jsonKeys = of_findings::kJsonKeys,
     .html = of_findings::html,
     .isDrawn = true,
 };

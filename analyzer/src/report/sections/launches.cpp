@@ -92,10 +92,37 @@ void addQueueLengths(const Analysis& analysis, int width, int rows, Lines& out) 
   if (order.size() > listed) out.push_back(fmt::format("    and {} more", order.size() - listed));
 }
 
+const Column<LaunchStats> kLaunches[]{
+    {{"count", "", ColumnKind::Count, "launches whose work is in the trace"}, kValueOf<&LaunchStats::launches>},
+    {{"median_call_ns", "", ColumnKind::Time, "how long the call takes"}, kValueOf<&LaunchStats::medianCallNs>},
+    {{"call_recording_ns", "", ColumnKind::Time, "what recording may have added to `median_call_ns`"},
+     kValueOf<&LaunchStats::callRecordingNs>},
+    {{"median_delay_ns", "", ColumnKind::Time, "from the end of the call to the begin of its work"},
+     kValueOf<&LaunchStats::medianDelayNs>},
+    {{"delay_recording_ns", "", ColumnKind::Time, "what recording may have added to `median_delay_ns`"},
+     kValueOf<&LaunchStats::delayRecordingNs>},
+    {{"shorter_than_call", "", ColumnKind::Count, "device work that is shorter than its launch call"},
+     kValueOf<&LaunchStats::shorterThanCall>},
+    {{"found_queue_empty", "", ColumnKind::Count, "launches when nothing ran or waited on the queue"},
+     kValueOf<&LaunchStats::foundQueueEmpty>},
+    {{"mean_queue_depth", "", ColumnKind::Number, "work launched and not finished, as each launch finds it"},
+     kValueOf<&LaunchStats::meanQueueDepth>},
+    {{"unmatched", "", ColumnKind::Count, "device work without a recorded launch"}, kValueOf<&LaunchStats::unmatched>},
+};
+
+const Column<QueueLengthPoint> kCurve[]{
+    {{"time_ns", "", ColumnKind::Time, "from here to the next row"}, kValueOf<&QueueLengthPoint::timeNs>},
+    {{"max", "", ColumnKind::Count, "launches that waited at once"}, kValueOf<&QueueLengthPoint::most>},
+};
+
 std::vector<Table> tables(const Analysis& analysis) {
   std::vector<Queue> queues;
   for (const QueueLength& row : analysis.of<QueueLengths>()) queues.push_back({&row, placeOf(analysis, row.queue)});
-  return {tableOf("queue_lengths", "launches that wait in each queue", kColumns, queues)};
+  return {
+      recordOf("launches", "the calls that launch work", kLaunches, analysis.of<LaunchStats>()),
+      holding(tableOf("queue_lengths", "launches that wait in each queue", kColumns, queues), [&](std::size_t row) {
+        return std::vector{tableOf("curve", "the length over time", kCurve, analysis.of<QueueLengths>()[row].curve)};
+      })};
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
@@ -103,38 +130,6 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   if (analysis.of<LaunchStats>().launches > 0) addQueueLengths(analysis, page.width(), rows, lines);
   writeLines(page, sections::launches, lines);
 }
-
-void writeLaunches(JsonWriter& json, const LaunchStats& launches) {
-  json.key("launches")
-      .beginObject()
-      .field("count", launches.launches)
-      .field("median_call_ns", launches.medianCallNs)
-      .field("call_recording_ns", launches.callRecordingNs)
-      .field("median_delay_ns", launches.medianDelayNs)
-      .field("delay_recording_ns", launches.delayRecordingNs)
-      .field("shorter_than_call", launches.shorterThanCall)
-      .field("found_queue_empty", launches.foundQueueEmpty)
-      .field("mean_queue_depth", launches.meanQueueDepth)
-      .field("unmatched", launches.unmatched)
-      .endObject();
-}
-
-void json(JsonWriter& json, const Analysis& analysis) {
-  writeLaunches(json, analysis.of<LaunchStats>());
-  const Table table = tables(analysis).front();
-  json.key("queue_lengths").beginArray();
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    json.beginObject();
-    writeCells(json, table, i);
-    json.key("curve").beginArray();
-    for (const QueueLengthPoint& point : analysis.of<QueueLengths>()[i].curve)
-      json.beginObject().field("time_ns", point.timeNs).field("max", point.most).endObject();
-    json.endArray().endObject();
-  }
-  json.endArray();
-}
-
-constexpr std::string_view kJsonKeys[]{"launches", "queue_lengths"};
 
 }  // namespace
 }  // namespace of_launches
@@ -146,8 +141,6 @@ constinit const Section launches{
     .notes = of_launches::notes,
     .tables = of_launches::tables,
     .text = of_launches::text,
-    .json = of_launches::json,
-    .jsonKeys = of_launches::kJsonKeys,
 };
 
 }  // namespace lacuna::analyzer::sections

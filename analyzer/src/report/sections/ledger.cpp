@@ -12,7 +12,7 @@
 #include "formats/kernel_name.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "report/ledger_json.h"
+#include "report/ledger_table.h"
 #include "report/sections/registry.h"
 #include "report/text_cells.h"
 
@@ -36,6 +36,46 @@ const Column<BoundPart> kBound[]{
      [](const BoundPart& row) -> TableCell { return row.share.share; }},
     {{"tier", "", ColumnKind::Text, "`none`, `moderate`, `high`"},
      [](const BoundPart& row) -> TableCell { return std::string(tierName(row.share.tier)); }},
+};
+
+const Column<Bottleneck> kBoundBy[]{
+    {{"bound_by", "", ColumnKind::Text,
+      "`device`, `input`, `host`, `communication`, `copy`, `other`; `nothing` without devices"},
+     [](const Bottleneck& row) -> TableCell { return std::string(boundName(row.by)); }},
+};
+
+const Column<StretchesWithoutDevices> kWindow[]{
+    {{"before_ns", "", ColumnKind::Time, "from the begin of the window to the first work of any device"},
+     [](const StretchesWithoutDevices& row) -> TableCell { return row.before.ns; }},
+    {{"before_longest", "", ColumnKind::Name,
+      "the innermost call or range that the host spent half of it in, else the longest; empty: none recorded"},
+     [](const StretchesWithoutDevices& row) -> TableCell { return row.before.longest; }},
+    {{"before_longest_ns", "", ColumnKind::Time, "of that call or range, within it"},
+     [](const StretchesWithoutDevices& row) -> TableCell { return row.before.longestNs; }},
+    {{"after_ns", "", ColumnKind::Time, "from the last work of any device to the end of the window"},
+     [](const StretchesWithoutDevices& row) -> TableCell { return row.after.ns; }},
+    {{"after_longest", "", ColumnKind::Name, "as `before_longest`"},
+     [](const StretchesWithoutDevices& row) -> TableCell { return row.after.longest; }},
+    {{"after_longest_ns", "", ColumnKind::Time, "as `before_longest_ns`"},
+     [](const StretchesWithoutDevices& row) -> TableCell { return row.after.longestNs; }},
+};
+
+const Column<UnknownPlaces> kUnknown[]{
+    {{"before_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::beforeNs>},
+    {{"in_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::inStepsNs>},
+    {{"between_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::betweenNs>},
+    {{"after_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::behindNs>},
+    {{"host_ran_before", "", ColumnKind::Share,
+      "that the thread of the steps ran, from the first device work to the first step; -1: not recorded"},
+     kValueOf<&UnknownPlaces::ranShare>},
+    {{"host_waited_before", "", ColumnKind::Share, "that it waited for a core in that time; -1: not recorded"},
+     kValueOf<&UnknownPlaces::waitedShare>},
+};
+
+const Column<UnknownPlaces::Library> kLibraries[]{
+    {{"path", "", ColumnKind::Name, "of the library"}, kValueOf<&UnknownPlaces::Library::path>},
+    {{"share", "", ColumnKind::Share, "of the thread's CPU samples of that time"},
+     kValueOf<&UnknownPlaces::Library::share>},
 };
 
 std::string_view boundWords(BoundBy bound) {
@@ -119,11 +159,31 @@ std::string unknownLine(const Analysis& analysis) {
   return out;
 }
 
+Table bottleneckTable(const Analysis& analysis) {
+  const Bottleneck& bottleneck = analysis.of<Bottleneck>();
+  Table record = recordOf("bound_by", "what binds a step", kBoundBy, bottleneck);
+  return placed("bottleneck", holding(std::move(record), [&](std::size_t) {
+                  std::vector<BoundPart> parts;
+                  for (std::size_t i = 0; i < kBoundCount; ++i)
+                    parts.push_back({static_cast<BoundBy>(i), bottleneck.shares[i]});
+                  return std::vector{placed("parts", tableOf("bottleneck", "what takes a step", kBound, parts))};
+                }));
+}
+
+Table unknownTable(const UnknownPlaces& places) {
+  return holding(
+      recordOf("unknown", "where the ledger's time without a cause lies", kUnknown, places), [&](std::size_t) {
+        return std::vector{tableOf("libraries_before",
+                                   "the libraries that the program was in before the first step, where samples tell",
+                                   kLibraries, places.libraries)};
+      });
+}
+
 std::vector<Table> tables(const Analysis& analysis) {
-  std::vector<BoundPart> parts;
-  for (std::size_t i = 0; i < kBoundCount; ++i)
-    parts.push_back({static_cast<BoundBy>(i), analysis.of<Bottleneck>().shares[i]});
-  return {tableOf("bottleneck", "what takes a step", kBound, parts)};
+  return {ledgerTable(analysis.ledgers.run, analysis.ledgers.bands.run),
+          recordOf("ledger_window", "the time that no ledger holds; zeros where no device did any work", kWindow,
+                   analysis.of<StretchesWithoutDevices>()),
+          unknownTable(analysis.of<UnknownPlaces>()), bottleneckTable(analysis)};
 }
 
 void text(TextPage& page, const Analysis& analysis, int) {
@@ -176,43 +236,6 @@ void text(TextPage& page, const Analysis& analysis, int) {
   page.wrapped(bottleneckLine(analysis), 1, 3);
 }
 
-void writeLedgerWindow(JsonWriter& json, const Analysis& analysis) {
-  json.key("ledger_window").beginObject();
-  json.field("before_ns", analysis.of<StretchesWithoutDevices>().before.ns)
-      .field("before_longest", analysis.of<StretchesWithoutDevices>().before.longest)
-      .field("before_longest_ns", analysis.of<StretchesWithoutDevices>().before.longestNs)
-      .field("after_ns", analysis.of<StretchesWithoutDevices>().after.ns)
-      .field("after_longest", analysis.of<StretchesWithoutDevices>().after.longest)
-      .field("after_longest_ns", analysis.of<StretchesWithoutDevices>().after.longestNs)
-      .endObject();
-}
-
-void writeUnknown(JsonWriter& json, const UnknownPlaces& places) {
-  json.key("unknown")
-      .beginObject()
-      .field("before_steps_ns", places.beforeNs)
-      .field("in_steps_ns", places.inStepsNs)
-      .field("between_steps_ns", places.betweenNs)
-      .field("after_steps_ns", places.behindNs)
-      .field("host_ran_before", places.ranShare)
-      .field("host_waited_before", places.waitedShare)
-      .key("libraries_before")
-      .beginArray();
-  for (const UnknownPlaces::Library& library : places.libraries)
-    json.beginObject().field("path", library.path).field("share", library.share).endObject();
-  json.endArray().endObject();
-}
-
-void json(JsonWriter& json, const Analysis& analysis) {
-  json.key("ledger");
-  writeLedger(json, analysis.ledgers.run, analysis.ledgers.bands.run);
-  writeLedgerWindow(json, analysis);
-  writeUnknown(json, analysis.of<UnknownPlaces>());
-  json.key("bottleneck").beginObject().field("bound_by", boundName(analysis.of<Bottleneck>().by)).key("parts");
-  writeRows(json, tables(analysis).front());
-  json.endObject();
-}
-
 void html(HtmlPage& page, const Analysis& analysis) {
   if (analysis.devices.empty()) return;
   page.heading(sections::ledger.title);
@@ -240,8 +263,6 @@ void html(HtmlPage& page, const Analysis& analysis) {
   }
 }
 
-constexpr std::string_view kJsonKeys[]{"ledger", "ledger_window", "unknown", "bottleneck"};
-
 }  // namespace
 }  // namespace of_ledger
 
@@ -253,8 +274,6 @@ constinit const Section ledger{
     .remedy = "no device did any work",
     .overviewRows = 1,
     .text = of_ledger::text,
-    .json = of_ledger::json,
-    .jsonKeys = of_ledger::kJsonKeys,
     .html = of_ledger::html,
     .isDrawn = true,
 };

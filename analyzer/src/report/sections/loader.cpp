@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "analyses/loader/loader.h"
 #include "lacuna/prof/amounts.h"
@@ -14,6 +16,54 @@
 namespace lacuna::analyzer::sections {
 namespace of_loader {
 namespace {
+
+struct Loader {
+  const LoaderStats& stats;
+  const LoaderVerdict& verdict;
+  std::int64_t recordingNs = 0;
+};
+
+const Column<Loader> kColumns[]{
+    {{"batches", "", ColumnKind::Count, "that the training thread took"},
+     [](const Loader& row) -> TableCell { return cellOf(row.stats.batches); }},
+    {{"wait_ns", "", ColumnKind::Time, "that the training thread waited for them"},
+     [](const Loader& row) -> TableCell { return row.stats.waitNs; }},
+    {{"wait_recording_ns", "", ColumnKind::Time, "what recording may have added to `wait_ns`"},
+     kValueOf<&Loader::recordingNs>},
+    {{"busy_ns", "", ColumnKind::Time, "that preparing the batches took"},
+     [](const Loader& row) -> TableCell { return row.stats.busyNs; }},
+    {{"workers", "", ColumnKind::Count, "-1: waits are recorded, and nothing tells who prepares batches"},
+     [](const Loader& row) -> TableCell {
+       return row.stats.workersKnown ? std::int64_t{row.stats.workers} : std::int64_t{-1};
+     }},
+    {{"batch_ns", "", ColumnKind::Time, "that one batch takes"},
+     [](const Loader& row) -> TableCell { return row.stats.batchNs(); }},
+    {{"mean_depth", "", ColumnKind::Number, "batches that were ready, on average; -1: not recorded"},
+     [](const Loader& row) -> TableCell { return row.stats.meanDepth; }},
+    {{"cpu_share", "", ColumnKind::Share, "of `busy_ns` that the workers computed; -1: not recorded"},
+     [](const Loader& row) -> TableCell { return row.stats.cpuShare; }},
+    {{"bound_by", "", ColumnKind::Text, "`nothing`, `reading`, `computing`, `hand-over`, `copy`, `unknown`"},
+     [](const Loader& row) -> TableCell { return std::string(loaderBoundName(row.verdict.bound)); }},
+    {{"workers_needed", "", ColumnKind::Count, "that would hide the wait; 0: not known"},
+     [](const Loader& row) -> TableCell { return cellOf(row.verdict.workersNeeded); }},
+    {{"prefetch_needed", "", ColumnKind::Count, "batches of each worker that would hide it; 0: not known"},
+     [](const Loader& row) -> TableCell { return cellOf(row.verdict.prefetchNeeded); }},
+};
+
+template <std::size_t Stage>
+constexpr Column<LoaderStats> kStage{{kLoaderStages[Stage], "", ColumnKind::Time, "of `busy_ns`"},
+                                     [](const LoaderStats& row) -> TableCell { return row.stageNs[Stage]; }};
+const Column<LoaderStats> kStages[]{kStage<0>, kStage<1>, kStage<2>, kStage<3>};
+static_assert(std::size(kLoaderStages) == std::size(kStages));
+
+std::vector<Table> tables(const Analysis& analysis) {
+  const LoaderStats& stats = analysis.of<LoaderStats>();
+  const std::int64_t bandNs = analysis.meanStepBands()[Cause::LoaderWait] * analysis.stepCount();
+  const Loader loader{stats, analysis.of<LoaderVerdict>(), std::min(stats.waitNs, bandNs)};
+  return {holding(recordOf("loader", "the data loader", kColumns, loader), [&](std::size_t) {
+    return std::vector{placed("stages", recordOf("loader_stages", "what preparing the batches took", kStages, stats))};
+  })};
+}
 
 Lines notes(const Analysis& analysis) {
   const LoaderStats& loader = analysis.of<LoaderStats>();
@@ -56,30 +106,6 @@ Lines notes(const Analysis& analysis) {
   return out;
 }
 
-void json(JsonWriter& json, const Analysis& analysis) {
-  const LoaderStats& loader = analysis.of<LoaderStats>();
-  json.key("loader")
-      .beginObject()
-      .field("batches", loader.batches)
-      .field("wait_ns", loader.waitNs)
-      .field("wait_recording_ns",
-             std::min(loader.waitNs, analysis.meanStepBands()[Cause::LoaderWait] * analysis.stepCount()))
-      .field("busy_ns", loader.busyNs)
-      .field("workers", loader.workersKnown ? std::int64_t{loader.workers} : std::int64_t{-1})
-      .field("batch_ns", loader.batchNs())
-      .field("mean_depth", loader.meanDepth)
-      .field("cpu_share", loader.cpuShare)
-      .field("bound_by", loaderBoundName(analysis.of<LoaderVerdict>().bound))
-      .field("workers_needed", std::uint64_t{analysis.of<LoaderVerdict>().workersNeeded})
-      .field("prefetch_needed", std::uint64_t{analysis.of<LoaderVerdict>().prefetchNeeded})
-      .key("stages")
-      .beginObject();
-  for (std::size_t i = 0; i < kLoaderStages.size(); ++i) json.field(kLoaderStages[i], loader.stageNs[i]);
-  json.endObject().endObject();
-}
-
-constexpr std::string_view kJsonKeys[]{"loader"};
-
 }  // namespace
 }  // namespace of_loader
 
@@ -88,9 +114,8 @@ constinit const Section loader{
     .title = "Loader",
     .about = "the data loader: its workers, its stages, what binds it",
     .notes = of_loader::notes,
+    .tables = of_loader::tables,
     .overviewRows = 3,
-    .json = of_loader::json,
-    .jsonKeys = of_loader::kJsonKeys,
 };
 
 }  // namespace lacuna::analyzer::sections

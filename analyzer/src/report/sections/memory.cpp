@@ -113,9 +113,100 @@ Table editTable(const Analysis& analysis, const DeviceLabels& labels) {
   return tableOf("peak_edits", "what would bring each device's peak down", kEdits, rows);
 }
 
+const Column<MemoryStats> kMemory[]{
+    {{"peak_bytes", "", ColumnKind::Bytes, "all devices together; 0 where no allocations were recorded"},
+     kValueOf<&MemoryStats::peakBytes>},
+    {{"at_ns", "", ColumnKind::Time, "when that was"}, kValueOf<&MemoryStats::peakAtNs>},
+    {{"reserved_peak_bytes", "", ColumnKind::Bytes, "the most that allocators held"},
+     kValueOf<&MemoryStats::peakReservedBytes>},
+    {{"leak_bytes_per_step", "", ColumnKind::Bytes, "steady growth across the steady steps; 0: none"},
+     kValueOf<&MemoryStats::leakBytesPerStep>},
+};
+
+const Column<AllocatorState> kAllocator[]{
+    {{"known", "", ColumnKind::Flag, "segments were recorded"}, kValueOf<&AllocatorState::present>},
+    {{"at_ns", "", ColumnKind::Time, "when the allocator last took more than ever before"},
+     kValueOf<&AllocatorState::atNs>},
+    {{"requested_bytes", "", ColumnKind::Bytes, "that it took then"}, kValueOf<&AllocatorState::requestedBytes>},
+    {{"reserved_bytes", "", ColumnKind::Bytes, "that it held before"}, kValueOf<&AllocatorState::reservedBytes>},
+    {{"live_bytes", "", ColumnKind::Bytes, "of them handed out"}, kValueOf<&AllocatorState::liveBytes>},
+    {{"largest_free_bytes", "", ColumnKind::Bytes, "in one piece"}, kValueOf<&AllocatorState::largestFreeBytes>},
+    {{"segments", "", ColumnKind::Count, "that it held"}, kValueOf<&AllocatorState::segments>},
+    {{"fragmentation", "", ColumnKind::Share, "of the free memory that is not in the largest piece"},
+     kValueOf<&AllocatorState::fragmentation>},
+};
+
+/// The memory of one device; without statistics of its own where others have higher peaks.
+struct MemoryOfDevice {
+  const DeviceMemory& memory;
+  const MemoryStats* stats;
+  std::string device;
+};
+
+const Column<MemoryOfDevice> kDevices[]{
+    {{"device", "", ColumnKind::Text, "as in `devices[]`"}, kValueOf<&MemoryOfDevice::device>},
+    {{"peak_bytes", "", ColumnKind::Bytes, "its own peak"},
+     [](const MemoryOfDevice& row) -> TableCell { return row.memory.peakBytes; }},
+    {{"at_ns", "", ColumnKind::Time, "when that was"},
+     [](const MemoryOfDevice& row) -> TableCell { return row.memory.peakAtNs; }},
+    {{"reserved_peak_bytes", "", ColumnKind::Bytes, "the most that its allocator held"},
+     [](const MemoryOfDevice& row) -> TableCell { return row.memory.reservedPeakBytes; }},
+    {{"leak_bytes_per_step", "", ColumnKind::Bytes,
+      "steady growth; nothing for devices behind the 64 with the highest peaks"},
+     [](const MemoryOfDevice& row) -> TableCell {
+       return row.stats == nullptr ? TableCell() : TableCell(row.stats->leakBytesPerStep);
+     }},
+};
+
+/// The bytes of each role, in an object with the time; roles without any are left out.
+Table curveTable(const DeviceMemory& memory) {
+  Table curve{.key = "curve", .about = "bytes by role over time", .columns = {}, .rows = {}, .place = "curve"};
+  curve.columns.push_back({"time_ns", "", ColumnKind::Time, "from here to the next row"});
+  for (std::size_t i = 0; i < kRoleCount; ++i)
+    curve.columns.push_back({roleName(static_cast<prof::MemoryRole>(i)), "", ColumnKind::Bytes, "of this role"});
+  for (const RolePoint& point : memory.curve) {
+    std::vector<TableCell>& cells = curve.rows.emplace_back();
+    cells.emplace_back(point.timeNs);
+    for (const std::uint64_t bytes : point.bytes) cells.push_back(bytes == 0 ? TableCell() : TableCell(bytes));
+  }
+  return curve;
+}
+
+std::vector<MemoryOfDevice> memoryRows(const Analysis& analysis, const DeviceLabels& labels) {
+  const MemoryTables& memory = analysis.of<MemoryTables>();
+  const std::span<const MemoryStats> stats =
+      memory.byDevice.empty() ? std::span(&memory.all, 1) : std::span(memory.byDevice);
+  std::vector<MemoryOfDevice> rows;
+  for (std::size_t i = 0; i < memory.devices.size(); ++i) {
+    const DeviceMemory& device = memory.devices[i];
+    rows.push_back({device, i < stats.size() ? &stats[i] : nullptr, labels.of(device.device)});
+  }
+  return rows;
+}
+
+Table deviceTable(const Analysis& analysis) {
+  const std::vector<MemoryOfDevice> rows = memoryRows(analysis, DeviceLabels(analysis.store.get()));
+  return holding(tableOf("memory_devices", "the memory of each device", kDevices, rows),
+                 [rows, store = analysis.store.get()](std::size_t row) {
+                   const MemoryOfDevice& device = rows[row];
+                   std::vector<Table> inside{
+                       recordOf("allocator", "of the device", kAllocator, device.memory.allocator),
+                       curveTable(device.memory)};
+                   const DeviceLabels labels(store);
+                   if (device.stats != nullptr) inside.push_back(liveTable(*device.stats, &labels));
+                   return inside;
+                 });
+}
+
 std::vector<Table> tables(const Analysis& analysis) {
+  const MemoryStats& all = analysis.of<MemoryTables>().all;
   const DeviceLabels labels(analysis.store.get());
-  return {liveTable(analysis.of<MemoryTables>().all, &labels), editTable(analysis, labels)};
+  return {holding(recordOf("memory", "all devices together", kMemory, all),
+                  [&all, store = analysis.store.get()](std::size_t) {
+                    const DeviceLabels labels(store);
+                    return std::vector{liveTable(all, &labels)};
+                  }),
+          deviceTable(analysis), editTable(analysis, labels)};
 }
 
 /// The memory of a device, and " of cuda:1" where there are several.
@@ -231,70 +322,6 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   writeLines(page, sections::memory, memoryLines(analysis, page.width(), rows));
 }
 
-void writeMemory(JsonWriter& json, const DeviceLabels& labels, const MemoryStats& memory) {
-  json.key("memory")
-      .beginObject()
-      .field("peak_bytes", memory.peakBytes)
-      .field("at_ns", memory.peakAtNs)
-      .field("reserved_peak_bytes", memory.peakReservedBytes)
-      .field("leak_bytes_per_step", memory.leakBytesPerStep);
-  writeRows(json.key("live"), liveTable(memory, &labels));
-  json.endObject();
-}
-
-/// `stats` is null for a device without statistics of its own.
-void writeDeviceMemory(JsonWriter& json, const DeviceLabels& labels, const DeviceMemory& memory,
-                       const MemoryStats* stats) {
-  const AllocatorState& state = memory.allocator;
-  json.beginObject()
-      .field("device", labels.of(memory.device))
-      .field("peak_bytes", memory.peakBytes)
-      .field("at_ns", memory.peakAtNs)
-      .field("reserved_peak_bytes", memory.reservedPeakBytes);
-  if (stats != nullptr) json.field("leak_bytes_per_step", stats->leakBytesPerStep);
-  json.key("allocator")
-      .beginObject()
-      .field("known", state.present)
-      .field("at_ns", state.atNs)
-      .field("requested_bytes", state.requestedBytes)
-      .field("reserved_bytes", state.reservedBytes)
-      .field("live_bytes", state.liveBytes)
-      .field("largest_free_bytes", state.largestFreeBytes)
-      .field("segments", state.segments)
-      .field("fragmentation", state.fragmentation())
-      .endObject()
-      .key("curve")
-      .beginArray();
-  for (const RolePoint& point : memory.curve) {
-    json.beginObject().field("time_ns", point.timeNs);
-    for (std::size_t i = 0; i < kRoleCount; ++i) {
-      if (point.bytes[i] > 0) json.field(roleName(static_cast<prof::MemoryRole>(i)), point.bytes[i]);
-    }
-    json.endObject();
-  }
-  json.endArray();
-  if (stats != nullptr) writeRows(json.key("live"), liveTable(*stats, &labels));
-  json.endObject();
-}
-
-void writeMemoryUse(JsonWriter& json, const DeviceLabels& labels, const Analysis& analysis) {
-  json.key("memory_devices").beginArray();
-  const std::span<const MemoryStats> stats = analysis.of<MemoryTables>().byDevice.empty()
-                                                 ? std::span(&analysis.of<MemoryTables>().all, 1)
-                                                 : std::span(analysis.of<MemoryTables>().byDevice);
-  for (std::size_t i = 0; i < analysis.of<MemoryTables>().devices.size(); ++i) {
-    writeDeviceMemory(json, labels, analysis.of<MemoryTables>().devices[i], i < stats.size() ? &stats[i] : nullptr);
-  }
-  json.endArray().key("peak_edits");
-  writeRows(json, editTable(analysis, labels));
-}
-
-void json(JsonWriter& json, const Analysis& analysis) {
-  const DeviceLabels labels(analysis.store.get());
-  writeMemory(json, labels, analysis.of<MemoryTables>().all);
-  writeMemoryUse(json, labels, analysis);
-}
-
 void drawMemory(HtmlPage& page, const MemoryStats& memory, std::string_view where) {
   if (memory.curve.size() < 2) return;
   page.heading(
@@ -340,8 +367,6 @@ void html(HtmlPage& page, const Analysis& analysis) {
   if (const std::string others = otherMemories(analysis); !others.empty()) page.notes({others});
 }
 
-constexpr std::string_view kJsonKeys[]{"memory", "memory_devices", "peak_edits"};
-
 }  // namespace
 }  // namespace of_memory
 
@@ -353,8 +378,6 @@ constinit const Section memory{
     .remedy = of_memory::kRemedy,
     .overviewRows = 3,
     .text = of_memory::text,
-    .json = of_memory::json,
-    .jsonKeys = of_memory::kJsonKeys,
     .html = of_memory::html,
     .isDrawn = true,
 };

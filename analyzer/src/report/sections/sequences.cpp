@@ -20,6 +20,52 @@ namespace {
 
 constexpr std::size_t kListed = 100;
 
+struct Sequence {
+  const Analysis& analysis;
+  const SequenceRow& row;
+};
+
+const Column<Sequence> kColumns[]{
+    {{"kernels", "kernels in order", ColumnKind::Name, "names in order"},
+     [](const Sequence& sequence) -> TableCell {
+       TextList names;
+       for (const prof::StringId kernel : sequence.row.kernels)
+         names.emplace_back(sequence.analysis.store->text(kernel));
+       return names;
+     }},
+    {{"count", "", ColumnKind::Count, "how often"},
+     [](const Sequence& sequence) -> TableCell { return cellOf(sequence.row.count); }},
+    {{"count_per_step", "", ColumnKind::Number, "of one process; without steps in all"},
+     [](const Sequence& sequence) -> TableCell { return sequenceCountPerStep(sequence.analysis, sequence.row.count); }},
+    {{"runs", "", ColumnKind::Count, "stretches; one directly behind the other is one stretch"},
+     [](const Sequence& sequence) -> TableCell { return cellOf(sequence.row.runs); }},
+    {{"device_ns", "", ColumnKind::Time, "of the kernels"},
+     [](const Sequence& sequence) -> TableCell { return sequence.row.deviceNs; }},
+    {{"gap_ns", "", ColumnKind::Time, "between them"},
+     [](const Sequence& sequence) -> TableCell { return sequence.row.gapNs; }},
+    {{"share", "", ColumnKind::Share, "of the devices' time in the steps"},
+     [](const Sequence& sequence) -> TableCell { return sequenceShare(sequence.analysis, sequence.row); }},
+};
+
+Table listed(const Analysis& analysis, std::string_view key, std::string_view about,
+             const std::vector<SequenceRow>& rows) {
+  std::vector<Sequence> sequences;
+  for (std::size_t i = 0; i < std::min(kListed, rows.size()); ++i) sequences.push_back({analysis, rows[i]});
+  return tableOf(key, about, kColumns, sequences);
+}
+
+std::vector<Table> tables(const Analysis& analysis) {
+  const SequenceStats& stats = analysis.of<SequenceStats>();
+  return {groupOf(
+      "sequences",
+      {placed("repeated", listed(analysis, "repeated_sequences",
+                                 "kernels that follow each other again and again, longest gaps first; at most 100",
+                                 stats.repeated)),
+       placed("pointwise", listed(analysis, "pointwise_sequences",
+                                  "pointwise kernels that one kernel could do, longest gaps first; at most 100",
+                                  stats.pointwise))})};
+}
+
 SequenceRow sumOf(const std::vector<SequenceRow>& rows) {
   SequenceRow sum;
   for (const SequenceRow& row : rows) {
@@ -68,32 +114,6 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   writeLines(page, sections::sequences, sequenceLines(analysis, page.width(), rows));
 }
 
-void writeSequenceRows(JsonWriter& json, const Analysis& analysis, const std::vector<SequenceRow>& rows) {
-  json.beginArray();
-  for (std::size_t i = 0; i < std::min(kListed, rows.size()); ++i) {
-    const SequenceRow& row = rows[i];
-    json.beginObject().key("kernels").beginArray();
-    for (const prof::StringId kernel : row.kernels) json.value(analysis.store->text(kernel));
-    json.endArray()
-        .field("count", row.count)
-        .field("count_per_step", sequenceCountPerStep(analysis, row.count))
-        .field("runs", row.runs)
-        .field("device_ns", row.deviceNs)
-        .field("gap_ns", row.gapNs)
-        .field("share", sequenceShare(analysis, row))
-        .endObject();
-  }
-  json.endArray();
-}
-
-void json(JsonWriter& json, const Analysis& analysis) {
-  json.key("sequences").beginObject().key("repeated");
-  writeSequenceRows(json, analysis, analysis.of<SequenceStats>().repeated);
-  json.key("pointwise");
-  writeSequenceRows(json, analysis, analysis.of<SequenceStats>().pointwise);
-  json.endObject();
-}
-
 void html(HtmlPage& page, const Analysis& analysis) {
   const bool steps = !analysis.steps.all.empty();
   for (const auto& [rows, title] : {std::pair(&analysis.of<SequenceStats>().repeated, "Repeated sequences of kernels"),
@@ -117,8 +137,6 @@ void html(HtmlPage& page, const Analysis& analysis) {
   }
 }
 
-constexpr std::string_view kJsonKeys[]{"sequences"};
-
 }  // namespace
 }  // namespace of_sequences
 
@@ -126,9 +144,8 @@ constinit const Section sequences{
     .name = "sequences",
     .title = "Repeated sequences",
     .about = "kernels that follow each other again and again, and pointwise ones that one kernel could do",
+    .tables = of_sequences::tables,
     .text = of_sequences::text,
-    .json = of_sequences::json,
-    .jsonKeys = of_sequences::kJsonKeys,
     .html = of_sequences::html,
 };
 

@@ -13,7 +13,7 @@
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
-#include "report/ledger_json.h"
+#include "report/ledger_table.h"
 #include "report/sections/registry.h"
 #include "report/text_cells.h"
 
@@ -84,49 +84,35 @@ const Column<StepRow> kColumns[]{
      [](const StepRow& row) -> TableCell { return row.step->warmUp; }},
 };
 
+const Column<StepPath> kPath[]{
+    {{"compute_ns_per_step", "", ColumnKind::Time, "computing"}, kValueOf<&StepPath::computeNs>},
+    {{"communication_ns_per_step", "", ColumnKind::Time, "communication"}, kValueOf<&StepPath::communicationNs>},
+    {{"copy_ns_per_step", "", ColumnKind::Time, "copies"}, kValueOf<&StepPath::copyNs>},
+    {{"host_ns_per_step", "", ColumnKind::Time, "host work and calls"}, kValueOf<&StepPath::hostNs>},
+    {{"launch_ns_per_step", "", ColumnKind::Time, "from a launch to its start, and between queued work"},
+     kValueOf<&StepPath::launchNs>},
+    {{"loader_ns_per_step", "", ColumnKind::Time, "waiting for batches"}, kValueOf<&StepPath::loaderNs>},
+};
+
+Table pathTable(const StepPath& path) {
+  return recordOf("critical_path", "the longest chain through a step, the mean of the steady steps", kPath, path);
+}
+
+/// The ledger of a step, and its longest chain where it was replayed.
+std::vector<Table> insideStep(const Analysis& analysis, std::size_t step) {
+  std::vector<Table> inside{ledgerTable(analysis.ledgers.steps[step], analysis.ledgers.bands.steps[step])};
+  const std::vector<StepPath>& paths = analysis.of<CriticalPaths>().steps;
+  if (step < paths.size() && paths[step].totalNs() > 0) inside.push_back(pathTable(paths[step]));
+  return inside;
+}
+
 std::vector<Table> tables(const Analysis& analysis) {
   std::vector<StepRow> rows;
   const auto [first, last] = shownRange(analysis);
   for (std::size_t i = first; i < last; ++i) rows.push_back({&analysis.steps.all[i], analysis.stepBandNs(i)});
-  return {tableOf("steps", "in the order of time", kColumns, rows)};
-}
-
-void writePath(JsonWriter& json, const StepPath& path) {
-  json.key("critical_path")
-      .beginObject()
-      .field("compute_ns_per_step", path.computeNs)
-      .field("communication_ns_per_step", path.communicationNs)
-      .field("copy_ns_per_step", path.copyNs)
-      .field("host_ns_per_step", path.hostNs)
-      .field("launch_ns_per_step", path.launchNs)
-      .field("loader_ns_per_step", path.loaderNs)
-      .endObject();
-}
-
-void writeSteps(JsonWriter& json, const Analysis& analysis) {
-  json.key("steps").beginArray();
-  const auto [first, last] = shownRange(analysis);
-  for (std::size_t i = first; i < last; ++i) {
-    const Step& step = analysis.steps.all[i];
-    json.beginObject()
-        .field("index", step.index)
-        .field("name", step.name)
-        .field("start_ns", step.startNs)
-        .field("dur_ns", step.durNs())
-        .field("recording_ns", analysis.stepBandNs(i))
-        .field("warm_up", step.warmUp)
-        .key("ledger");
-    writeLedger(json, analysis.ledgers.steps[i], analysis.ledgers.bands.steps[i]);
-    if (i < analysis.of<CriticalPaths>().steps.size() && analysis.of<CriticalPaths>().steps[i].totalNs() > 0)
-      writePath(json, analysis.of<CriticalPaths>().steps[i]);
-    json.endObject();
-  }
-  json.endArray();
-}
-
-void json(JsonWriter& json, const Analysis& analysis) {
-  writeSteps(json, analysis);
-  writePath(json, analysis.of<CriticalPaths>().mean);
+  return {holding(tableOf("steps", "in the order of time", kColumns, rows),
+                  [&analysis, from = first](std::size_t row) { return insideStep(analysis, from + row); }),
+          pathTable(analysis.of<CriticalPaths>().mean)};
 }
 
 /// "step 12"; a marker that carries its number ("ProfilerStep#12") as it is.
@@ -217,8 +203,6 @@ void html(HtmlPage& page, const Analysis& analysis) {
                   kLeft, stepLabel(all.front()), kWidth, stepLabel(all.back())));
 }
 
-constexpr std::string_view kJsonKeys[]{"steps", "critical_path"};
-
 }  // namespace
 }  // namespace of_steps
 
@@ -229,8 +213,6 @@ constinit const Section steps{
     .tables = of_steps::tables,
     .overviewRows = 6,
     .text = of_steps::text,
-    .json = of_steps::json,
-    .jsonKeys = of_steps::kJsonKeys,
     .html = of_steps::html,
     .isDrawn = true,
 };

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lacuna/analyzer/report.h"
@@ -52,9 +54,71 @@ std::string overheadLine(const Analysis& analysis) {
                      whyRecordingCosts(analysis));
 }
 
+/// The trace and the window that was analysed.
+struct Trace {
+  std::string path;
+  prof::TimeWindow span{0, 0}, window{0, 0};
+  std::uint64_t droppedEvents = 0;
+  TextList warnings;
+};
+
+const Column<Trace> kTrace[]{
+    {{"path", "", ColumnKind::Name, "of the file"}, kValueOf<&Trace::path>},
+    {{"start_ns", "", ColumnKind::Time, "of the first event"},
+     [](const Trace& row) -> TableCell { return row.span.startNs; }},
+    {{"end_ns", "", ColumnKind::Time, "of the last event, exclusive"},
+     [](const Trace& row) -> TableCell { return row.span.endNs; }},
+    {{"window_start_ns", "", ColumnKind::Time, "of the analysed window"},
+     [](const Trace& row) -> TableCell { return row.window.startNs; }},
+    {{"window_end_ns", "", ColumnKind::Time, "of the analysed window"},
+     [](const Trace& row) -> TableCell { return row.window.endNs; }},
+    {{"dropped_events", "", ColumnKind::Count, "that the recorder could not keep"}, kValueOf<&Trace::droppedEvents>},
+    {{"warnings", "", ColumnKind::Text, "of whoever read the file"}, kValueOf<&Trace::warnings>},
+};
+
+Table traceTable(const Analysis& analysis) {
+  Trace trace{.path = {},
+              .window = analysis.window,
+              .droppedEvents = analysis.of<ProgramFacts>().droppedEvents,
+              .warnings = {}};
+  if (const Store* store = analysis.store.get()) {
+    trace.path = store->path().string();
+    trace.span = store->span();
+    trace.warnings = store->warnings();
+  }
+  return recordOf("trace", "the trace, and what was analysed", kTrace, trace);
+}
+
+struct Rate {
+  double samplesPerSecond = 0;
+};
+
+const Column<Rate> kRate[]{
+    {{"samples_per_second", "", ColumnKind::Number,
+      "of all processes, from the `batch` that the program announces and the time from one step's begin to the next "
+      "one's; 0: not known"},
+     kValueOf<&Rate::samplesPerSecond>},
+};
+
+const Column<SelfOverhead> kCost[]{
+    {{"known", "", ColumnKind::Flag, "the trace tells what recording cost"}, kValueOf<&SelfOverhead::known>},
+    {{"ns_per_step", "", ColumnKind::Time, "what recording added to a step, in all threads together"},
+     kValueOf<&SelfOverhead::nsPerStep>},
+};
+
+Table costTable(const SelfOverhead& overhead) {
+  Table record = recordOf("recording_cost", "what recording itself cost a step", kCost, overhead);
+  return placed(
+      "self_overhead", holding(std::move(record), [&](std::size_t) {
+        return std::vector{placed("parts", tableOf("self_overhead", "what recording itself cost a step, by its parts",
+                                                   kOverhead, overhead.parts))};
+      }));
+}
+
 std::vector<Table> tables(const Analysis& analysis) {
-  return {tableOf("self_overhead", "what recording itself cost a step, by its parts", kOverhead,
-                  analysis.of<SelfOverhead>().parts)};
+  const Rate rate{analysis.store == nullptr ? 0 : samplesPerSecond(analysis)};
+  return {traceTable(analysis), placed({}, recordOf("throughput", "how fast the program trains", kRate, rate)),
+          costTable(analysis.of<SelfOverhead>())};
 }
 
 void text(TextPage& page, const Analysis& analysis, int) {
@@ -64,33 +128,6 @@ void text(TextPage& page, const Analysis& analysis, int) {
   if (const std::string cost = overheadLine(analysis); !cost.empty()) page.wrapped(cost, 0, 0);
 }
 
-void writeTrace(JsonWriter& json, const Analysis& analysis) {
-  const auto span = analysis.store->span();
-  json.key("trace")
-      .beginObject()
-      .field("path", analysis.store->path().string())
-      .field("start_ns", span.startNs)
-      .field("end_ns", span.endNs)
-      .field("window_start_ns", analysis.window.startNs)
-      .field("window_end_ns", analysis.window.endNs)
-      .field("dropped_events", analysis.of<ProgramFacts>().droppedEvents)
-      .key("warnings")
-      .beginArray();
-  for (const std::string& warning : analysis.store->warnings()) json.value(std::string_view(warning));
-  json.endArray().endObject();
-}
-
-void json(JsonWriter& json, const Analysis& analysis) {
-  writeTrace(json, analysis);
-  json.field("samples_per_second", samplesPerSecond(analysis));
-  json.key("self_overhead").beginObject();
-  json.field("known", analysis.of<SelfOverhead>().known)
-      .field("ns_per_step", analysis.of<SelfOverhead>().nsPerStep)
-      .key("parts");
-  writeRows(json, tables(analysis).front());
-  json.endObject();
-}
-
 void html(HtmlPage& page, const Analysis& analysis) {
   page.markup(fmt::format("<p class=\"verdict\">{}</p>\n", xmlText(verdict(analysis))));
   if (const std::string cost = overheadLine(analysis); !cost.empty()) {
@@ -98,8 +135,6 @@ void html(HtmlPage& page, const Analysis& analysis) {
                             xmlText(cost)));
   }
 }
-
-constexpr std::string_view kJsonKeys[]{"trace", "samples_per_second", "self_overhead"};
 
 }  // namespace
 }  // namespace of_summary
@@ -111,8 +146,6 @@ constinit const Section summary{
     .tables = of_summary::tables,
     .overviewRows = 1,
     .text = of_summary::text,
-    .json = of_summary::json,
-    .jsonKeys = of_summary::kJsonKeys,
     .html = of_summary::html,
     .isDrawn = true,
 };

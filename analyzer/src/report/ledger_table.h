@@ -3,11 +3,11 @@
 #pragma once
 
 #include "lacuna/analyzer/ledger.h"
-#include "report/json_writer.h"
+#include "lacuna/analyzer/table.h"
 
 namespace lacuna::analyzer {
 
-/// An object with every cause, and what recording may have added.
-void writeLedger(JsonWriter& json, const Ledger& ledger, const Ledger& bands);
+/// A ledger as a record with its entries inside; `bands`: what recording may have added to each.
+Table ledgerTable(const Ledger& ledger, const Ledger& bands);
 
 }  // namespace lacuna::analyzer
