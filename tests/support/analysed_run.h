@@ -25,6 +25,9 @@ constexpr RunPlan with(RunPlan plan, auto change) {
   return plan;
 }
 
+/// A run whose training thread prepares each batch itself, for 20 ms of a step.
+inline constexpr RunPlan kSlow{.batchNs = 20'000'000, .workers = 0};
+
 /// A step of 40 µs of device work and some 0.2 ms of the host's, at whose end the host waits for the device.
 inline constexpr RunPlan kHostBound{
     .steps = 20, .operators = 10, .kernelNs = 4'000, .batchNs = 1'000, .syncEachStep = true};

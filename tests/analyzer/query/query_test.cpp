@@ -19,6 +19,7 @@
 #include "lacuna/analyzer/store.h"
 #include "lacuna/prof/writer.h"
 #include "support/random_store.h"
+#include "support/sql_answer.h"
 #include "support/temp_dir.h"
 
 namespace lacuna::analyzer {
@@ -49,16 +50,7 @@ std::string ask(std::string_view sql, const std::shared_ptr<const Store>& store 
                 std::uint64_t mostKeptRows = kMostKeptRows) {
   Query query(store, mostKeptRows);
   query.add(reportTablesOf(store));
-  std::string out;
-  const auto status = query.run(
-      sql, [](const auto&) {},
-      [&](const std::vector<QueryValue>& row) {
-        for (const QueryValue& value : row)
-          out += (value.kind == QueryValue::Kind::Null ? "-" : std::string(value.text)) + " ";
-        out += "\n";
-        return true;
-      });
-  return status ? out : "error: " + status.error().message;
+  return test::sqlAnswer(query, sql);
 }
 
 TEST(Query, GroupsAndJoins) {

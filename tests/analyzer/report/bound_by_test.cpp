@@ -3,26 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
-#include <utility>
 
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
-#include "support/synthetic_run.h"
+#include "support/analysed_run.h"
 
 namespace lacuna::analyzer {
 namespace {
 
-using test::RunPlan;
-
-Analysis boundRun(const RunPlan& plan) {
-  auto analysis = analyse(test::makeRun(plan));
-  EXPECT_TRUE(analysis) << analysis.error().message;
-  return std::move(*analysis);
-}
-
 TEST(Report, TellsOfQueuesRangesAndWhatBinds) {
-  const Analysis analysis = boundRun({.batchNs = 20'000'000, .workers = 0});
+  const Analysis analysis = analysed({.batchNs = 20'000'000, .workers = 0});
   EXPECT_THAT(renderText(analysis, {{"launches"}, 100, false}), testing::HasSubstr("waiting in"));
   EXPECT_THAT(renderText(analysis, {{"ranges"}, 100, false}), testing::HasSubstr("Optimizer.step"));
   EXPECT_THAT(renderText(analysis, {{"ledger"}, 100, false}), testing::HasSubstr("bound by: input (8"));
@@ -39,9 +31,9 @@ TEST(Report, SaysOfWhatBindsAStepNothingThatIsNothing) {
     const std::size_t at = text.find("bound by: ");
     return at == std::string::npos ? std::string() : text.substr(at, text.find('\n', at) - at);
   };
-  EXPECT_THAT(lineOf(boundRun({.batchNs = 20'000'000, .workers = 0})),
+  EXPECT_THAT(lineOf(analysed({.batchNs = 20'000'000, .workers = 0})),
               testing::MatchesRegex("bound by: input \\([0-9.]+ % of a step\\)"));
-  EXPECT_THAT(lineOf(boundRun({.pageableCopyNs = 500'000, .hostPauseNs = 3'000'000})),
+  EXPECT_THAT(lineOf(analysed({.pageableCopyNs = 500'000, .hostPauseNs = 3'000'000})),
               testing::MatchesRegex("bound by: host \\([0-9.]+ % of a step\\); also copy [0-9.]+ % \\(moderate\\)"));
 }
 

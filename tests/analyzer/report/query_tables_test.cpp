@@ -9,38 +9,28 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analyses/work/kernels.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/table.h"
+#include "support/sql_answer.h"
 #include "support/synthetic_run.h"
 
 namespace lacuna::analyzer {
 namespace {
 
+using test::sqlAnswer;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-std::string answer(Query& query, std::string_view sql) {
-  std::string out;
-  const auto status = query.run(
-      sql, [](const auto&) {},
-      [&](const std::vector<QueryValue>& row) {
-        for (const QueryValue& value : row)
-          out += (value.kind == QueryValue::Kind::Null ? "-" : std::string(value.text)) + " ";
-        out += "\n";
-        return true;
-      });
-  return status ? out : "error: " + status.error().message;
-}
 
 class ReportTablesInSql : public testing::Test {
  protected:
   ReportTablesInSql() { query_.add(reportTablesOf(store_)); }
-  std::string ask(std::string_view sql) { return answer(query_, sql); }
+  std::string ask(std::string_view sql) { return sqlAnswer(query_, sql); }
 
   std::shared_ptr<const Store> store_ = test::makeRun({.batchNs = 20'000'000, .pageableCopyNs = 2'000'000});
   Query query_{store_};
@@ -89,13 +79,33 @@ TEST_F(ReportTablesInSql, CannotBeWritten) {
   EXPECT_THAT(ask("DELETE FROM report_kernels"), StartsWith("error: SQL: table report_kernels may not be modified"));
 }
 
+TEST(ReportTables, HaveListsAsJsonAndNothingAsNull) {
+  const auto store = test::makeRun({});
+  ReportTables tables;
+  tables.columns = {{.key = "row",
+                     .about = "",
+                     .columns = {{"names", "", ColumnKind::Name, ""}, {"bytes", "", ColumnKind::Bytes, ""}},
+                     .rows = {},
+                     .place = "row"}};
+  tables.load = [columns = tables.columns](std::string_view, const Progress&) -> prof::Result<Table> {
+    Table table = columns[0];
+    table.rows = {{TextList{"gemm", "a \"softmax\" of many letters"}, TableCell()}, {TextList{}, std::uint64_t{7}}};
+    return table;
+  };
+  Query query(store);
+  query.add(std::move(tables));
+  EXPECT_EQ(sqlAnswer(query, "SELECT j.value, bytes FROM report_row, json_each(names) j"),
+            "gemm - \na \"softmax\" of many letters - \n");
+  EXPECT_EQ(sqlAnswer(query, "SELECT names, bytes FROM report_row WHERE bytes IS NOT NULL"), "[] 7 \n");
+}
+
 TEST(ReportTables, ATraceThatCannotBeAnalysedIsAnErrorOfTheirStatementsAlone) {
   StoreBuilder empty;
   const auto store = empty.build();
   Query query(store);
   query.add(reportTablesOf(store));
-  EXPECT_THAT(answer(query, "SELECT * FROM report_kernels"), StartsWith("error: SQL: "));
-  EXPECT_EQ(answer(query, "SELECT count(*) FROM kernel"), "0 \n");
+  EXPECT_THAT(sqlAnswer(query, "SELECT * FROM report_kernels"), StartsWith("error: SQL: "));
+  EXPECT_EQ(sqlAnswer(query, "SELECT count(*) FROM kernel"), "0 \n");
 }
 
 TEST(ReportTables, AreAnalysedOnce) {
@@ -114,8 +124,8 @@ TEST(ReportTables, AreAnalysedOnce) {
   query.add(std::move(tables));
   EXPECT_EQ(loads, 0) << "nothing has been read yet";
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(answer(query, "SELECT count(*) FROM report_steps"), testing::Not(StartsWith("error")));
-    EXPECT_THAT(answer(query, "SELECT count(*) FROM report_kernels"), testing::Not(StartsWith("error")));
+    EXPECT_THAT(sqlAnswer(query, "SELECT count(*) FROM report_steps"), testing::Not(StartsWith("error")));
+    EXPECT_THAT(sqlAnswer(query, "SELECT count(*) FROM report_kernels"), testing::Not(StartsWith("error")));
   }
   EXPECT_EQ(loads, 2) << "once a table";
   EXPECT_EQ(analysed, 1);
@@ -132,7 +142,7 @@ TEST(ReportTables, TheTimeLimitOfAQueryHoldsForTheirAnalysis) {
   };
   query.add(std::move(tables));
   query.setTimeLimit(std::chrono::milliseconds(20));
-  EXPECT_THAT(answer(query, "SELECT * FROM report_kernels"), HasSubstr("the time limit of a query"));
+  EXPECT_THAT(sqlAnswer(query, "SELECT * FROM report_kernels"), HasSubstr("the time limit of a query"));
   EXPECT_EQ(query.stopped(), Query::Stop::TimeLimit);
 }
 
