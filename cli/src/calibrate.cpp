@@ -56,7 +56,10 @@ void addCalibrate(CLI::App& app, int& exitCode) {
       .showDefault();
   command.option("--device", options->device, "cpu or cuda (default: cuda where there is one)")
       .typeName("NAME")
-      .notEmpty();
+      .notEmpty()
+      .suggests([] {
+        return std::vector<std::string>{"cpu", "cuda"};
+      });
   addTarget(command, options->output, "the calibration to write").typeName("FILE").showDefault();
   command.option("--seconds", options->seconds, "for each side of each case")
       .typeName("TIME")

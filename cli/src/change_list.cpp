@@ -90,6 +90,25 @@ std::string changeListText() {
   return out;
 }
 
+std::vector<std::string> changeBeginnings() {
+  std::vector<std::string> out;
+  for (const ChangeInfo* info : analyzer::listChanges()) {
+    if (info->form.empty()) continue;
+    const std::string name(info->name);
+    if (info->argument == ChangeArgument::Word) {
+      for (const std::string_view value : info->values) out.push_back(fmt::format("{}={}", name, value));
+    } else if (info->argument == ChangeArgument::Number) {
+      out.push_back(name + '=');
+    } else if (info->argument == ChangeArgument::Factor) {
+      if (info->names != analyzer::ChangeNames::Needed) out.push_back(name + '*');
+      if (info->names != analyzer::ChangeNames::None) out.push_back(name + ':');
+    } else {
+      out.push_back(name);
+    }
+  }
+  return out;
+}
+
 std::string changeListJson() {
   std::string list;
   for (const ChangeInfo* info : analyzer::listChanges()) list += (list.empty() ? "" : ",\n  ") + json(*info);

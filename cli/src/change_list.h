@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 /// The changes that `lacuna whatif` knows, in lists.
 namespace lacuna::cli {
@@ -11,5 +12,7 @@ namespace lacuna::cli {
 std::string changeListText();
 /// One object (docs/analyses/whatif.md), with a line feed.
 std::string changeListJson();
+/// What a change may begin with, as shells propose it: "amp=on", "loader.workers=", "copy*", "kernel:".
+std::vector<std::string> changeBeginnings();
 
 }  // namespace lacuna::cli

@@ -7,6 +7,7 @@
 #include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,7 +43,18 @@ class HelpLayout : public CLI::Formatter {
   std::string usage_;
 };
 
+std::map<const CLI::Option*, Suggestions>& allSuggestions() {
+  static std::map<const CLI::Option*, Suggestions> suggestions;
+  return suggestions;
+}
+
 }  // namespace
+
+const Suggestions& suggestionsOf(const CLI::Option& option) {
+  static const Suggestions kNone;
+  const auto found = allSuggestions().find(&option);
+  return found == allSuggestions().end() ? kNone : found->second;
+}
 
 void layOutHelp(CLI::App& app) {
   app.formatter(std::make_shared<HelpLayout>());
@@ -101,6 +113,16 @@ Option& Option::hidden() {
 
 Option& Option::showDefault() {
   option_->capture_default_str();
+  return *this;
+}
+
+Option& Option::suggests(std::function<std::vector<std::string>()> words) {
+  allSuggestions()[option_] = {std::move(words), false};
+  return *this;
+}
+
+Option& Option::suggestsList(std::function<std::vector<std::string>()> words) {
+  allSuggestions()[option_] = {std::move(words), true};
   return *this;
 }
 

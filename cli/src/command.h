@@ -13,6 +13,14 @@ class Option;
 
 namespace lacuna::cli {
 
+/// Values that a shell proposes for an option.
+struct Suggestions {
+  std::function<std::vector<std::string>()> words;
+  bool isList = false;  ///< several stand in one word, with commas between them
+};
+/// Without words where the option has none.
+const Suggestions& suggestionsOf(const CLI::Option& option);
+
 /// A word or a flag that a command takes.
 class Option {
  public:
@@ -36,6 +44,9 @@ class Option {
   Option& hidden();
   /// --help says what the value is when none is given.
   Option& showDefault();
+  /// Has shells propose these values; others may stand there, too.
+  Option& suggests(std::function<std::vector<std::string>()> words);
+  Option& suggestsList(std::function<std::vector<std::string>()> words);
 
  private:
   CLI::Option* option_;

@@ -42,6 +42,7 @@ void addWhatif(CLI::App& app, int& exitCode);
 void addCalibrate(CLI::App& app, int& exitCode);
 void addCheck(CLI::App& app, int& exitCode);
 void addDiff(CLI::App& app, int& exitCode);
+void addCompletion(CLI::App& app, int& exitCode);
 
 /// In the order of --help; one a line.
 // clang-format off
@@ -63,6 +64,7 @@ inline constexpr AddCommand kCommands[] = {
     addInfo,
     addRecover,
     addGenerate,
+    addCompletion,
 };
 // clang-format on
 

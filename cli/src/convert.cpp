@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "completion.h"
 #include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/text.h"
 #ifdef LACUNA_CLI_COLLECTOR
@@ -106,9 +107,11 @@ void addConvert(CLI::App& app, int& exitCode) {
       .required();
   command.option("former", options->formerOut, "").hidden();
   addTarget(command, options->out, "the file to write; .gz and .zst compress text formats");
-  command.option("--to", options->to,
-                 fmt::format("what to write ({}); else by the ending of OUT: {}", analyzer::formatNames(),
-                             analyzer::formatEndings()));
+  command
+      .option("--to", options->to,
+              fmt::format("what to write ({}); else by the ending of OUT: {}", analyzer::formatNames(),
+                          analyzer::formatEndings()))
+      .suggests([] { return wordsOf(analyzer::formatNames()); });
   command.option("--table", options->table, "the table that csv and table-json write (default: kernel)");
   command.flag("-q,--quiet", options->quiet, "no progress");
   command.example("lacuna convert run.lcn -o run.json.gz");

@@ -24,6 +24,7 @@
 #include "budget_option.h"
 #include "command.h"
 #include "commands.h"
+#include "completion.h"
 #include "nearest.h"
 #include "output.h"
 #include "safe_output.h"
@@ -133,6 +134,11 @@ int parseAndRun(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 done, 1 an error (said on standard error), 2 wrong usage; run and check have more.\n"
       "`lacuna COMMAND --help` explains a command.");
+  if (argc > 2 && std::string_view(argv[1]) == "--complete") {
+    const std::vector<std::string> words(argv + 2, argv + argc);
+    for (const std::string& candidate : completions(app, words)) fmt::print("{}\n", candidate);
+    return kOk;
+  }
   if (argc < 2) {
     std::fputs(app.help().c_str(), stderr);
     return kUsage;

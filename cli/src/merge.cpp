@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "commands.h"
+#include "completion.h"
 #include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
@@ -116,8 +117,10 @@ void addMerge(CLI::App& app, int& exitCode) {
   command.usage("FILES... -o OUT [OPTIONS]");
   command.option("files", options->files, "the traces, two or more").required().words(1, -1);
   addTarget(command, options->out, "the file to write");
-  command.option("--to", options->to,
-                 fmt::format("what to write ({}); else by the ending of OUT", analyzer::formatNames()));
+  command
+      .option("--to", options->to,
+              fmt::format("what to write ({}); else by the ending of OUT", analyzer::formatNames()))
+      .suggests([] { return wordsOf(analyzer::formatNames()); });
   command.example("lacuna merge rank0.lcn rank1.lcn -o job.lcn");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

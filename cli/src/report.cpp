@@ -75,9 +75,21 @@ prof::Status checkSections(const std::vector<std::string>& wanted) {
   return {};
 }
 
+std::vector<std::string> tableNames() {
+  std::vector<std::string> names;
+  for (const analyzer::Table& table : analyzer::reportTables(analyzer::Analysis{})) names.emplace_back(table.key);
+  return names;
+}
+
+std::vector<std::string> causeNames() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < analyzer::kCauseCount; ++i)
+    names.emplace_back(analyzer::causeKey(static_cast<analyzer::Cause>(i)));
+  return names;
+}
+
 prof::Status checkTable(std::string_view wanted) {
-  std::vector<std::string_view> known;
-  for (const analyzer::Table& table : analyzer::reportTables(analyzer::Analysis{})) known.push_back(table.key);
+  const std::vector<std::string> known = tableNames();
   if (std::ranges::find(known, wanted) != known.end()) return {};
   return prof::Error{fmt::format("--csv {}: there is no such table; there are: {}", wanted, fmt::join(known, ", "))};
 }
@@ -105,10 +117,8 @@ prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::st
   for (const std::string& name : names) {
     const auto cause = analyzer::findCause(name);
     if (!cause) {
-      std::string known;
-      for (std::size_t i = 0; i < analyzer::kCauseCount; ++i)
-        known += fmt::format("{}{}", i > 0 ? ", " : "", analyzer::causeKey(static_cast<analyzer::Cause>(i)));
-      return prof::Error{fmt::format("--cause {}: there is no such cause; there are: {}", name, known)};
+      return prof::Error{
+          fmt::format("--cause {}: there is no such cause; there are: {}", name, fmt::join(causeNames(), ", "))};
     }
     causes.push_back(*cause);
   }
@@ -200,13 +210,20 @@ void addReport(CLI::App& app, int& exitCode) {
       "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)");
   const std::string sections =
       fmt::format("only these sections, in full: {}", fmt::join(analyzer::reportSections(), ", "));
-  const Option section =
-      command.option("--section", options->sections, sections).typeName("NAME,NAME").commaSeparated().notEmpty();
+  const Option section = command.option("--section", options->sections, sections)
+                             .typeName("NAME,NAME")
+                             .commaSeparated()
+                             .notEmpty()
+                             .suggestsList([] {
+                               const auto names = analyzer::reportSections();
+                               return std::vector<std::string>(names.begin(), names.end());
+                             });
   const Option cause =
       command.option("--cause", options->causes, "only what is behind these causes of the ledger, such as loader_wait")
           .typeName("NAME,NAME")
           .commaSeparated()
           .notEmpty()
+          .suggestsList(&causeNames)
           .excludes(section);
   command.option("--steps", options->steps, "only steps A up to but without B, counted from 0")
       .typeName("A:B")
@@ -236,6 +253,7 @@ void addReport(CLI::App& app, int& exitCode) {
           .option("--csv", options->csv, "only this table, as CSV: kernels, operators, … (--list-sections names all)")
           .typeName("TABLE")
           .notEmpty()
+          .suggests(&tableNames)
           .excludes(section)
           .excludes(cause)
           .excludes(json)

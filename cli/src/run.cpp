@@ -3,6 +3,7 @@
 #include "lacuna/collector/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <csignal>
 #include <cstdio>
@@ -10,6 +11,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "command.h"
 #include "commands.h"
@@ -227,10 +231,14 @@ void addRun(CLI::App& app, int& code) {
   run.takeTheRest();
   addTarget(run, typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)").typeName("FILE");
   run.option("--trace", typed->trace,
-             "What to record, separated by commas: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
-             "counters, samples, gpu-counters, all, none (default: nvtx,cuda,nccl,counters)")
+             fmt::format("What to record, separated by commas: {} (default: nvtx,cuda,nccl,counters)",
+                         fmt::join(collector::sourceNames(), ", ")))
       .typeName("LIST")
-      .notEmpty();
+      .notEmpty()
+      .suggestsList([] {
+        const std::vector<std::string_view> names = collector::sourceNames();
+        return std::vector<std::string>(names.begin(), names.end());
+      });
   run.option("--sample-rate", typed->sampleRate,
              "CPU samples of each thread in a second of its CPU time, with --trace samples (default: 1000)")
       .typeName("NUMBER")
@@ -239,7 +247,10 @@ void addRun(CLI::App& app, int& code) {
              "Where CPU samples come from: perf (the kernel), timer (a timer in each thread of the programs), proc "
              "(looking at /proc, no stacks), auto (default: perf where it is permitted, else timer)")
       .typeName("WHICH")
-      .notEmpty();
+      .notEmpty()
+      .suggests([] {
+        return std::vector<std::string>{"perf", "timer", "proc", "auto"};
+      });
   run.flag("--torch", typed->run.torch,
            "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
   run.option("--raw-capture", typed->run.rawCapture,
@@ -266,7 +277,10 @@ void addRun(CLI::App& app, int& code) {
              "With --ring: when to write what it holds, separated by commas: slow-step, signal (SIGUSR2 to lacuna "
              "run), crash (default: crash)")
       .typeName("LIST")
-      .notEmpty();
+      .notEmpty()
+      .suggestsList([] {
+        return std::vector<std::string>{"slow-step", "signal", "crash"};
+      });
   run.option("--step-range", typed->run.stepRange,
              "With --dump-on slow-step: the NVTX range that is a step (default: those of PyTorch and of lacuna's "
              "runtime)")

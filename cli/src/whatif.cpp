@@ -129,9 +129,11 @@ void addWhatif(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<WhatIfOptions>();
   Command command(app, "whatif", "Predict the step time with a change, by replaying the run");
   command.option("FILE", options->file, "a trace");
-  command.option("CHANGE", options->changes,
-                 "loader.workers=4, static_graph=on, kernel:gelu*0.5 (half the time), host*0.8, …; several are played "
-                 "together (listed below, and in docs/analyses/whatif.md)");
+  command
+      .option("CHANGE", options->changes,
+              "loader.workers=4, static_graph=on, kernel:gelu*0.5 (half the time), host*0.8, …; several are played "
+              "together (listed below, and in docs/analyses/whatif.md)")
+      .suggests(&changeBeginnings);
   addCalibration(command, options->calibration);
   command.flag("--explain", options->explain, "print each limit that the prediction passed, and which one decided it");
   const Option list = command.flag("--list", options->list, "print the changes that there are; needs no trace");

@@ -3,6 +3,7 @@
 #include "lacuna/collector/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,15 +66,19 @@ prof::Result<Sources> parseSources(std::string_view list) {
       known = true;
     }
     if (known) return {};
-    return prof::Error{
-        fmt::format("--trace does not know '{}'. Known: nvtx, cuda, cublas, cudnn, cusparse, cusolver, nccl, "
-                    "counters, samples, gpu-counters, all, none.",
-                    word)};
+    return prof::Error{fmt::format("--trace does not know '{}'. Known: {}.", word, fmt::join(sourceNames(), ", "))};
   });
   if (!status) return status.error();
   sources.nvtx |= sources.cublas || sources.cudnn || sources.cusparse || sources.cusolver || sources.nccl;
   sources.cuda |= sources.gpuCounters;
   return sources;
+}
+
+std::vector<std::string_view> sourceNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, member] : kSources) names.push_back(name);
+  names.insert(names.end(), {"all", "none"});
+  return names;
 }
 
 prof::Result<Sampler> parseSampler(std::string_view word) {

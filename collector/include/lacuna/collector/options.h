@@ -31,6 +31,8 @@ struct Sources {
 /// Reads a comma-separated list such as "nvtx,cuda,cublas"; "all" and "none" are words too. Nothing between two commas,
 /// or at all, is refused.
 prof::Result<Sources> parseSources(std::string_view list);
+/// The words of such a list.
+std::vector<std::string_view> sourceNames();
 
 /// Reads "256M", "4G", "65536" and the like as bytes; units are powers of 1024.
 prof::Result<std::uint64_t> parseBytes(std::string_view text);
