@@ -27,7 +27,6 @@ namespace {
 using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::uint64_t kOneMiB = 1 << 20;
 
