@@ -154,7 +154,8 @@ const Column<MemoryOfDevice> kDevices[]{
     {{"leak_bytes_per_step", "", ColumnKind::Bytes,
       "steady growth; nothing for devices behind the 64 with the highest peaks"},
      [](const MemoryOfDevice& row) -> TableCell {
-       return row.stats == nullptr ? TableCell() : TableCell(row.stats->leakBytesPerStep);
+       if (row.stats == nullptr) return {};
+       return row.stats->leakBytesPerStep;
      }},
 };
 
@@ -167,7 +168,10 @@ Table curveTable(const DeviceMemory& memory) {
   for (const RolePoint& point : memory.curve) {
     std::vector<TableCell>& cells = curve.rows.emplace_back();
     cells.emplace_back(point.timeNs);
-    for (const std::uint64_t bytes : point.bytes) cells.push_back(bytes == 0 ? TableCell() : TableCell(bytes));
+    for (const std::uint64_t bytes : point.bytes) {
+      TableCell& cell = cells.emplace_back();
+      if (bytes > 0) cell = bytes;
+    }
   }
   return curve;
 }
