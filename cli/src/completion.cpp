@@ -183,10 +183,10 @@ void addCompletion(CLI::App& app, int& exitCode) {
     for (const Script& script : kScripts) names.emplace_back(script.shell);
     return names;
   });
-  std::string note = "Once, for good:\n";
+  std::string note = "For this bash alone: source <(lacuna completion bash). For good:\n";
   for (const Script& script : kScripts) note += script.help;
   command.footnote(note + "An installed lacuna has them in share already.");
-  command.example("source <(lacuna completion bash)");
+  command.example("lacuna completion zsh > ~/.zfunc/_lacuna");
   command.does([shell, &exitCode] { exitCode = printScript(*shell); });
 }
 
