@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -188,29 +189,27 @@ std::vector<MemoryOfDevice> memoryRows(const Analysis& analysis, const DeviceLab
   return rows;
 }
 
-Table deviceTable(const Analysis& analysis) {
-  const std::vector<MemoryOfDevice> rows = memoryRows(analysis, DeviceLabels(analysis.store.get()));
-  return holding(tableOf("memory_devices", "the memory of each device", kDevices, rows),
-                 [rows, store = analysis.store.get()](std::size_t row) {
-                   const MemoryOfDevice& device = rows[row];
-                   std::vector<Table> inside{
-                       recordOf("allocator", "of the device", kAllocator, device.memory.allocator),
-                       curveTable(device.memory)};
-                   const DeviceLabels labels(store);
-                   if (device.stats != nullptr) inside.push_back(liveTable(*device.stats, &labels));
-                   return inside;
-                 });
+/// The labels are made once: a trace may have tens of thousands of devices, each with tables inside.
+using SharedLabels = std::shared_ptr<const DeviceLabels>;
+
+Table deviceTable(const Analysis& analysis, const SharedLabels& labels) {
+  const std::vector<MemoryOfDevice> rows = memoryRows(analysis, *labels);
+  return holding(
+      tableOf("memory_devices", "the memory of each device", kDevices, rows), [rows, labels](std::size_t row) {
+        const MemoryOfDevice& device = rows[row];
+        std::vector<Table> inside{recordOf("allocator", "of the device", kAllocator, device.memory.allocator),
+                                  curveTable(device.memory)};
+        if (device.stats != nullptr) inside.push_back(liveTable(*device.stats, labels.get()));
+        return inside;
+      });
 }
 
 std::vector<Table> tables(const Analysis& analysis) {
   const MemoryStats& all = analysis.of<MemoryTables>().all;
-  const DeviceLabels labels(analysis.store.get());
+  const auto labels = std::make_shared<const DeviceLabels>(analysis.store.get());
   return {holding(recordOf("memory", "all devices together", kMemory, all),
-                  [&all, store = analysis.store.get()](std::size_t) {
-                    const DeviceLabels labels(store);
-                    return std::vector{liveTable(all, &labels)};
-                  }),
-          deviceTable(analysis), editTable(analysis, labels)};
+                  [&all, labels](std::size_t) { return std::vector{liveTable(all, labels.get())}; }),
+          deviceTable(analysis, labels), editTable(analysis, *labels)};
 }
 
 /// The memory of a device, and " of cuda:1" where there are several.
