@@ -12,7 +12,7 @@ namespace lacuna::cli {
 std::string changeListText();
 /// One object (docs/analyses/whatif.md), with a line feed.
 std::string changeListJson();
-/// What a change may begin with, as shells propose it: "amp=on", "loader.workers=", "copy*", "kernel:".
+/// The beginnings of all changes, as shells propose them: "amp=on", "loader.workers=", "copy*", "kernel:".
 std::vector<std::string> changeBeginnings();
 
 }  // namespace lacuna::cli

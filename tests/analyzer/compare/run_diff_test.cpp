@@ -86,7 +86,7 @@ Analysis inPython(prof::TimeNs operatorNs, bool frames, const char* module, cons
   for (int i = 0; i < 10; ++i) {
     const TimeNs start = 1'000'000 * (i + 1);
     range(start, 1'000'000, "user_annotation", "ProfilerStep#" + std::to_string(i));
-    // What it calls may end behind it, by as much as clocks are read late.
+    // A range inside it may end later by a late reading of the clock.
     if (frames) range(start + 100'000, operatorNs, "python_function", method);
     range(start + 100'001, operatorNs + 1'000, "cpu_op", "aten::relu");
   }

@@ -20,7 +20,7 @@
 #include "lacuna/analyzer/table.h"
 #include "support/small_trace.h"
 
-/// What tests of the report's sections share: analyses with few results, and the ways to read a report.
+/// Helpers for the tests of the report's sections: they make analyses with few results, and read reports.
 namespace lacuna::analyzer {
 
 /// An analysis of an empty trace, without results.

@@ -32,7 +32,7 @@ const Column<Loader> kColumns[]{
      kValueOf<&Loader::recordingNs>},
     {{"busy_ns", "", ColumnKind::Time, "that preparing the batches took"},
      [](const Loader& row) -> TableCell { return row.stats.busyNs; }},
-    {{"workers", "", ColumnKind::Count, "-1: waits are recorded, and nothing tells who prepares batches"},
+    {{"workers", "", ColumnKind::Count, "-1: not known, as only waits are recorded"},
      [](const Loader& row) -> TableCell {
        return row.stats.workersKnown ? std::int64_t{row.stats.workers} : std::int64_t{-1};
      }},

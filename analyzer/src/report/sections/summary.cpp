@@ -101,7 +101,7 @@ const Column<Rate> kRate[]{
 };
 
 const Column<SelfOverhead> kCost[]{
-    {{"known", "", ColumnKind::Flag, "the trace tells what recording cost"}, kValueOf<&SelfOverhead::known>},
+    {{"known", "", ColumnKind::Flag, "the trace has the cost of recording"}, kValueOf<&SelfOverhead::known>},
     {{"ns_per_step", "", ColumnKind::Time, "what recording added to a step, in all threads together"},
      kValueOf<&SelfOverhead::nsPerStep>},
 };

@@ -89,7 +89,7 @@ TEST(CommunicationSection, CountsTheCollectivesOfAllRanks) {
   EXPECT_THAT(sectionText(analysis, "communication"), ContainsRegex("\n 36\\.0 ms in all, [0-9.]+ % of it exposed\n"));
 }
 
-/// Thirty milliseconds of collectives, of which twelve are exposed.
+/// Collectives take 30 ms; 12 ms are exposed.
 Analysis withCollectives() {
   Analysis analysis = withSteps(10);
   CommunicationStats& stats = analysis.of<CommunicationStats>();

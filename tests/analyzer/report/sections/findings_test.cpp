@@ -67,7 +67,7 @@ TEST(FindingsSection, JsonSaysWhoseAnEvidenceIs) {
               testing::ContainsRegex("\"what\": \"rank [0-9] enters last\",[ \n]+\"device\": \"" + late.label + "\""));
 }
 
-/// Costs 4 ms of a step of 10 ms, of which its fix gains 2 ms.
+/// A finding that costs 4 ms of a step of 10 ms. Its fix gains 2 ms.
 Finding aFinding() {
   Finding finding;
   finding.id = FindingId::LoaderWait;
