@@ -32,19 +32,23 @@ struct WhatIfOptions {
   bool explain = false;
 };
 
-/// `per`: " a step", or " in all" where there are none.
-void printText(const analyzer::Prediction& prediction, std::string_view per) {
+/// How sure a gain is; empty where there is none, and without steps, which show how much runs differ.
+std::string surenessOf(const analyzer::Prediction& prediction, bool steps) {
+  if (!steps || prediction.gainNs() <= 0) return {};
+  return fmt::format("; {:.0f} % sure of half the gain at least", 100 * prediction.confidence);
+}
+
+void printText(const analyzer::Prediction& prediction, bool steps) {
   const Style& s = style();
+  const std::string_view per = steps ? " a step" : " in all";
   fmt::print("measured   {:>12}{}\n", prof::timeText(prediction.measuredNsPerStep), per);
   fmt::print("replayed   {:>12}{}, unchanged\n", prof::timeText(prediction.baseNsPerStep), per);
   fmt::print("{}predicted  {:>12}{}{}, {} {}\n", s.bold, prof::timeText(prediction.predictedNsPerStep), s.reset, per,
              prediction.gainNs() >= 0 ? "faster by" : "slower by", prof::shareText(std::abs(prediction.gainShare())));
   if (prediction.lowNsPerStep != prediction.highNsPerStep) {
-    fmt::print("between    {:>12} and {} in 19 of 20 runs{}\n", prof::timeText(prediction.lowNsPerStep),
-               prof::timeText(prediction.highNsPerStep),
-               prediction.gainNs() <= 0
-                   ? std::string()
-                   : fmt::format("; {:.0f} % sure of half the gain at least", 100 * prediction.confidence));
+    fmt::print("between    {:>12} and {}{}{}\n", prof::timeText(prediction.lowNsPerStep),
+               prof::timeText(prediction.highNsPerStep), steps ? " in 19 of 20 runs" : "",
+               surenessOf(prediction, steps));
   }
   for (const std::string& note : prediction.notes)
     fmt::print("{}note       {}{}\n", s.dim, analyzer::oneLine(note), s.reset);
@@ -118,7 +122,7 @@ int run(const WhatIfOptions& options) {
     printJson(prediction, steps, options.explain);
     return kOk;
   }
-  printText(prediction, steps ? " a step" : " in all");
+  printText(prediction, steps);
   if (options.explain) fmt::print("{}", explainedText(prediction));
   return kOk;
 }

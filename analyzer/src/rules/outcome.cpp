@@ -91,6 +91,10 @@ std::int64_t Outcome::recordingIn(const Finding& finding) const {
 }
 
 void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
+  if (facts_.analysis.steps.all.empty()) {
+    finding.notPredicted = "no steps were found, so nothing shows what happens once and what repeats";
+    return;
+  }
   auto prediction = facts_.play(changes);
   if (!prediction) {
     finding.notPredicted = facts_.isReplayed() ? "no change of what was recorded stands for the fix"

@@ -137,11 +137,6 @@ class Walk {
       return true;
     }
     if (at.kind == HostItemKind::LoaderWait) to(std::min(now, before + at.gapNs), &StepPath::loaderNs, now);
-    if (item > 0 && model_.callerWorks(model_.items[item - 1]) && nodeEnd_[model_.items[item - 1].node] <= now) {
-      node = model_.items[item - 1].node;
-      to(nodeEnd_[node], &StepPath::hostNs, now);
-      return true;
-    }
     to(std::min(now, before), &StepPath::hostNs, now);
     if (item == 0) return false;
     --item;

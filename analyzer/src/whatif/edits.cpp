@@ -45,13 +45,25 @@ void playLoader(Scenario& scenario) {
   scenario.touched = scenario.pipelined;
 }
 
+namespace {
+
+void shortenWork(DeviceNode& node, std::size_t detour, double factor) {
+  const std::int64_t ns = std::min(node.durNs, node.detourNs[detour]);
+  prof::addTo(node.durNs, scaled(ns, factor) - ns);
+}
+
+}  // namespace
+
 void scaleDetour(Scenario& scenario, Detour detour, double factor) {
   const auto at = static_cast<std::size_t>(detour);
   for (HostItem& item : scenario.items) {
     const std::int64_t ns = std::min(item.gapNs, item.detourNs[at]);
     prof::addTo(item.gapNs, scaled(ns, factor) - ns);
     item.driverNs = std::min(item.driverNs, item.gapNs);
-    if ((item.detours >> at & 1) == 0) continue;
+    if ((item.detours >> at & 1) == 0) {
+      if (item.kind == HostItemKind::Launch) shortenWork(scenario.nodes[item.node], at, factor);
+      continue;
+    }
     if (item.kind == HostItemKind::Launch && factor == 0) {
       const std::int64_t before = item.gapNs;
       removeLaunch(scenario, item);

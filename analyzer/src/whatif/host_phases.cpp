@@ -127,6 +127,10 @@ void HostPhases::mark(HostItem& item, TimeNs startNs) const {
   item.accumulates = item.kind == HostItemKind::Launch && accumulation_.covers(startNs);
 }
 
+void HostPhases::fillWork(DeviceNode& node, TimeWindow work) const {
+  for (std::size_t i = 0; i < kDetourCount; ++i) node.detourNs[i] = detours_[i].coveredNs(work);
+}
+
 void HostPhases::fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap, const Store& store) const {
   item.driverNs = driver_.coveredNs(gap);
   item.offCpuNs = std::max<std::int64_t>(0, driverOrAsleep_.coveredNs(gap) - item.driverNs);

@@ -21,6 +21,8 @@ class HostPhases {
   void mark(HostItem& item, prof::TimeNs startNs) const;
   /// Fills in the host's work in the gap before an item, as far as a change may take it away.
   void fillGap(Simulator::Model& model, HostItem& item, prof::TimeWindow gap, const Store& store) const;
+  /// Fills in the detours inside of work that the launching thread executes.
+  void fillWork(DeviceNode& node, prof::TimeWindow work) const;
 
  private:
   void collectWork(const Analysis& analysis, const Timeline& timeline, const LaunchIndex& launches,

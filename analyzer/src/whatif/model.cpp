@@ -78,12 +78,13 @@ Chosen chooseReplayed(const Analysis& analysis) {
 
 class Builder {
  public:
-  Builder(const Analysis& analysis, const Timeline& timeline, const Chosen& chosen)
+  Builder(const Analysis& analysis, const Timeline& timeline, const Chosen& chosen, bool isCpu)
       : analysis_(analysis),
         timeline_(timeline),
         window_(chosen.window),
         steps_(chosen.stepStarts),
-        launches_(timeline) {}
+        launches_(timeline),
+        cpuDevice_(isCpu) {}
 
   bool build(Simulator::Model& model) {
     pickProcess();
@@ -117,7 +118,15 @@ class Builder {
     std::size_t before = kNowhere;
   };
 
-  static bool blocks(const Launched& item) { return item.launch->endNs >= item.span->endNs; }
+  /// Work in place: the thread that calls executes it, so its launch call is the moment at which it begins.
+  [[nodiscard]] bool isInPlace(const Launched& item) const {
+    return cpuDevice_ && item.launch->startNs == item.launch->endNs && item.launch->startNs == item.span->startNs;
+  }
+  /// When the launching thread could go on.
+  [[nodiscard]] TimeNs returned(const Launched& item) const {
+    return isInPlace(item) ? item.span->endNs : item.launch->endNs;
+  }
+  [[nodiscard]] bool blocks(const Launched& item) const { return returned(item) >= item.span->endNs; }
 
   void pickProcess() {
     process_ = analysis_.steps.process;
@@ -157,6 +166,7 @@ class Builder {
   TimeWindow window_;
   const std::vector<TimeNs>& steps_;
   LaunchIndex launches_;
+  bool cpuDevice_;
   prof::ProcessId process_;
   std::vector<Launched> work_;
   std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
@@ -319,7 +329,11 @@ void Builder::linkNodes(Simulator::Model& model) {
     const TimeNs launched = blocks(work_[i]) ? work_[i].launch->startNs : work_[i].launch->endNs;
     const std::int64_t most = work_[i].span->startNs - launched;
     if (!boundByLaunch[i]) node.launchDelayNs = std::min(usualDelay, most);
-    if (boundByLaunch[i] || node.after != kNowhere) node.queueGapNs = std::min(usualGap, kMostUsualGapNs);
+    if (isInPlace(work_[i])) {
+      node.queueGapNs = 0;
+    } else if (boundByLaunch[i] || node.after != kNowhere) {
+      node.queueGapNs = std::min(usualGap, kMostUsualGapNs);
+    }
   }
 }
 
@@ -353,7 +367,7 @@ void Builder::fillItems(Simulator::Model& model) {
     item.node = from.node;
     item.step = stepAt(from.span->startNs);
     const TimeNs start = std::max(now, from.span->startNs);
-    const TimeNs end = std::max(start, from.span->endNs);
+    const TimeNs end = std::max(start, from.kind == HostItemKind::Launch ? returned(work_[from.node]) : from.span->endNs);
     item.gapNs = start - now;
     item.call = from.span->name;
     if (const auto [name, isNew] = model.callNames.try_emplace(item.call); isNew)
@@ -368,6 +382,7 @@ void Builder::fillItems(Simulator::Model& model) {
       }
       launched = std::max(launched, from.node + 1);
       item.blocks = blocks(work_[from.node]);
+      if (isInPlace(work_[from.node])) phases_.fillWork(model.nodes[from.node], {start, end});
       if (item.blocks) item.durNs = end - std::clamp(model.nodes[from.node].measuredEndNs, start, end);
     }
     if (item.kind == HostItemKind::Sync) {
@@ -454,12 +469,13 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();
   model->steps = chosen.stepStarts.size();
+  model->hasSteps = !analysis.steps.all.empty();
   model->hostCores = analysis.of<ProgramFacts>().hostCores;
   model->calibration = analysis.options.calibration;
   model->lostShare = lostToOthers(analysis.of<CoreContention>());
   const bool cpuDevice = !analysis.devices.empty() && analysis.devices.front().kind == prof::DeviceKind::Cpu;
   if (cpuDevice) model->queueCores = std::max(1u, analysis.devices.front().cores);
-  Builder builder(analysis, *timeline, chosen);
+  Builder builder(analysis, *timeline, chosen, cpuDevice);
   if (!builder.build(*model)) return nullptr;
   model->loader = loaderModel(analysis, *model);
   model->measured.runLength = runLengthOf(model->loader, model->steps);

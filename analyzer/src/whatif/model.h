@@ -16,6 +16,14 @@ namespace lacuna::analyzer {
 
 inline constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
+/// What a program does that it could do without, and that ranges tell of.
+enum class Detour : std::uint8_t {
+  Replicates,    ///< copies the model to several devices and gathers what they computed
+  ThroughHost,   ///< collectives of a library that works in the host's memory
+  ConvertsBack,  ///< a conversion of what was just converted
+};
+inline constexpr std::size_t kDetourCount = static_cast<std::size_t>(Detour::ConvertsBack) + 1;
+
 /// A piece of device work and what its start waited for when it was recorded.
 struct DeviceNode {
   std::int64_t durNs = 0;
@@ -27,6 +35,8 @@ struct DeviceNode {
   std::size_t behind = kNowhere;   ///< where it waited for none: what was last done on the device's other queues
   std::uint64_t bytes = 0;         ///< of a copy or memset
   double warmShare = 1;            ///< of its time, when the device has not been left waiting before; see warmUp
+  /// Of work that the caller executes, what lies in detours inside of it.
+  std::array<std::int64_t, kDetourCount> detourNs{};
   prof::TimeNs measuredEndNs = 0;
   prof::StringId name;
   Work work = Work::Compute;
@@ -36,14 +46,6 @@ struct DeviceNode {
 };
 
 enum class HostItemKind : std::uint8_t { Launch, Sync, LoaderWait };
-
-/// What a program does that it could do without, and that ranges tell of.
-enum class Detour : std::uint8_t {
-  Replicates,    ///< copies the model to several devices and gathers what they computed
-  ThroughHost,   ///< collectives of a library that works in the host's memory
-  ConvertsBack,  ///< a conversion of what was just converted
-};
-inline constexpr std::size_t kDetourCount = static_cast<std::size_t>(Detour::ConvertsBack) + 1;
 
 /// Steps in a row whose mean length counts: long enough for work that one step leaves to the next, short enough that a
 /// short run has several.
@@ -62,7 +64,7 @@ struct HostItem {
   std::size_t node = kNowhere;  ///< the work launched, or waited for
   std::size_t room = kNowhere;  ///< a launch that had to wait for room in its queue: the work that made it
   std::int64_t periodNs = 0;    ///< loader: from the batch before becoming ready to this one; 0: it was ready in time
-  bool blocks = false;          ///< a launch that returns when its work is done
+  bool blocks = false;          ///< a launch that returns when its work is done, or that executes it itself
   bool inOptimizer = false;
   bool inZeroGrad = false;
   bool accumulates = false;  ///< a launch that adds a gradient to the one that is there
@@ -112,7 +114,8 @@ struct Simulator::Model {
   std::vector<HostItem> items;
   std::size_t queues = 0;
   std::vector<std::string> queueNames;
-  std::size_t steps = 1;
+  std::size_t steps = 1;  ///< 1 where none were found: all of the run
+  bool hasSteps = false;
   std::int64_t tailNs = 0;  ///< host work behind the last item
   SteadyProgram steady;
   Completions measured;
@@ -120,12 +123,8 @@ struct Simulator::Model {
   std::vector<std::string> names;  ///< by node, for patterns
   std::unordered_map<prof::StringId, std::string> callNames;
   std::vector<DriverPart> driverParts;
-  /// A CPU's operator that the caller executes is launched in no time where it begins, and the caller goes on behind
-  /// it; what a queue's own thread executes begins a little later.
-  [[nodiscard]] bool callerWorks(const HostItem& item) const {
-    return item.kind == HostItemKind::Launch && queueCores > 0 && !item.blocks && item.durNs == 0 &&
-           nodes[item.node].launchDelayNs == 0;
-  }
+  /// On a CPU device a launch that blocks is one whose caller does the work.
+  [[nodiscard]] bool callerWorks(const HostItem& item) const { return item.blocks && queueCores > 0; }
   /// By node: the one that would do its work too if a loop over samples were one operator; empty where there is none.
   std::vector<std::size_t> joins;
   LoaderModel loader;

@@ -34,8 +34,10 @@ double normalBelow(double x) {
   return std::erfc(-x / std::sqrt(2.0)) / 2;
 }
 
-/// That at least half of the gain comes true: the interval is taken for that of a normal distribution.
-double confidenceOf(const Prediction& prediction) {
+/// That at least half of the gain comes true: the interval is taken for that of a normal distribution. 0 without steps:
+/// nothing shows how much one run differs from the next.
+double confidenceOf(const Prediction& prediction, bool hasSteps) {
+  if (!hasSteps) return 0;
   const auto gain = static_cast<double>(prediction.gainNs());
   const auto sigma = static_cast<double>(prediction.highNsPerStep - prediction.lowNsPerStep) / (2 * kSigmas);
   if (gain <= 0 || sigma <= 0) return 0;
@@ -154,7 +156,7 @@ class Predicting {
       if (const ChangeType& type = typeOf(change); type.resultNote != nullptr)
         out_.notes.push_back(type.resultNote(change, out_));
     }
-    out_.confidence = confidenceOf(out_);
+    out_.confidence = confidenceOf(out_, model_.hasSteps);
     if (busyNs_ > 0) {
       out_.lowNsPerStep = out_.limits.atLeast(busyDevice(GainLimit::Of::Low), out_.lowNsPerStep,
                                               std::min(busyNs_, out_.predictedNsPerStep));
@@ -250,6 +252,12 @@ class Predicting {
                                                    static_cast<double>(std::max<std::int64_t>(1, step)));
     prof::takeFrom(out_.lowNsPerStep, std::min(out_.lowNsPerStep, widen));
     prof::addTo(out_.highNsPerStep, widen);
+    if (model_.hasSteps) return;
+    out_.highNsPerStep = out_.limits.atLeast({.name = "no-steps",
+                                              .reason = "without steps nothing shows what happens once and what "
+                                                        "repeats: the gain may be nothing",
+                                              .of = GainLimit::Of::High},
+                                             out_.highNsPerStep, out_.baseNsPerStep);
   }
 
   const Simulator::Model& model_;

@@ -130,6 +130,28 @@ TEST(ExecutionPayload, HasTheCorrelationOfItsOperatorAndCountsUp) {
   EXPECT_THAT(executions[1], number("bytes", 3 * 300 * 300 * 4));
 }
 
+TEST(ExecutionPayload, HasALaunchCallThatLastsAsLongAsItWaitedForRoom) {
+  constexpr std::size_t kTasks = 3'000;  // the queue holds some thousand, and takes them faster than they run
+  Tensor x = zeros({1 << 16});
+  const Tensor one = ones({1 << 16});
+  const Events executions = ofSchema(said([&] {
+                                       for (std::size_t i = 0; i < kTasks; ++i) x.add_(one);
+                                     }),
+                                     LACUNA_RT_EXECUTION_SCHEMA);
+  ASSERT_THAT(executions, SizeIs(kTasks));
+  std::size_t waits = 0;
+  std::int64_t leftNs = 0;
+  for (const tool::Event& execution : executions) {
+    const std::int64_t enteredNs = execution.numbers.at("enqueueStartNs");
+    EXPECT_GE(enteredNs, leftNs) << "one call after the other";
+    leftNs = execution.numbers.at("enqueueEndNs");
+    EXPECT_LE(enteredNs, leftNs);
+    if (leftNs > enteredNs) ++waits;
+  }
+  EXPECT_GT(waits, 0U);
+  EXPECT_LT(waits, kTasks / 20) << "a wait makes room for many";
+}
+
 /// A step on each batch of a loader, from the making of the network on.
 void trainFrom(const LoaderOptions& options) {
   nn::Sequential net;

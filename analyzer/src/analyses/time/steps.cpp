@@ -54,10 +54,12 @@ using Markers = std::map<ProcessId, std::map<std::pair<int, ThreadId>, MarkerSet
 
 prof::Status collectMarkers(const Store& store, const Topology& topology, Markers& markers) {
   std::unordered_map<std::uint64_t, std::optional<int>> ranks;
-  return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name, &Range::queue>(
-      {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto queue) {
+  return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name, &Range::queue,
+                    &Range::flags>(
+      {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto queue, auto flags) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          if (queue[i] || !thread[i]) continue;
+          // A marker that was never closed lasts until the recording ends, whatever the program did behind its step.
+          if (queue[i] || !thread[i] || (flags[i] & prof::kUnfinished) != 0) continue;
           const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
           const auto [rank, isNew] = ranks.try_emplace(key);
           if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));

@@ -13,19 +13,13 @@ namespace rules::memory_leak {
 namespace {
 
 constexpr Threshold kLeast{"least", 0.0005, Unit::Share,
-                           "At this pace memory doubles in 2,000 steps; a counter or a log line grows more slowly."};
+                           "At this pace the leak holds as much as the program in 2,000 steps; a counter or a log line "
+                           "grows more slowly."};
 constexpr std::array kThresholds{kLeast};
 
 constexpr Confidence kSure{"", 0.85,
                            "The growth is recorded step by step; a cache that fills up looks alike at first."};
 constexpr std::array kConfidences{kSure};
-
-std::int64_t leakOf(const OneMemory& one) {
-  const MemoryStats& memory = one.memory;
-  const bool leaks = memory.leakBytesPerStep > 0 &&
-                     static_cast<double>(memory.leakBytesPerStep) >= kLeast * static_cast<double>(memory.peakBytes);
-  return leaks ? memory.leakBytesPerStep : 0;
-}
 
 /// The bytes that steady steps had left behind when memory was at its peak.
 GainSum leakedBytes(const Analysis& analysis, const MemoryStats& memory) {
@@ -37,10 +31,20 @@ GainSum leakedBytes(const Analysis& analysis, const MemoryStats& memory) {
               signedBytes(memory.peakBytes));
 }
 
+/// A leak is compared with the memory that does not grow: of a long run, nearly all of the peak is the leak itself.
+std::int64_t leakOf(const Analysis& analysis, const OneMemory& one) {
+  const MemoryStats& memory = one.memory;
+  if (memory.leakBytesPerStep <= 0) return 0;
+  const std::int64_t constant = signedBytes(memory.peakBytes) - leakedBytes(analysis, memory).value();
+  const bool leaks = static_cast<double>(memory.leakBytesPerStep) >= kLeast * static_cast<double>(constant);
+  return leaks ? memory.leakBytesPerStep : 0;
+}
+
 void detect(const Facts& facts, Outcome& out) {
   const auto all = memories(facts.analysis);
-  const auto most = std::ranges::max_element(all, std::less(), leakOf);
-  if (most == all.end() || leakOf(*most) == 0) return;
+  const auto leak = [&](const OneMemory& one) { return leakOf(facts.analysis, one); };
+  const auto most = std::ranges::max_element(all, std::less(), leak);
+  if (most == all.end() || leak(*most) == 0) return;
   const MemoryStats& memory = most->memory;
   Finding finding;
   finding.words = "memory{where} grows by {growth} every step";
@@ -73,7 +77,7 @@ constinit const FindingRule kMemoryLeakRule{
     .meaning = "Tensors of past steps stay alive, so memory grows with every step.",
     .when =
         "the memory that is alive at the end of a step grows in ≥ 80 % of the steady steps, and half of that growth "
-        "or more is still there at the end; by {least} of the peak a step or more",
+        "or more is still there at the end; by {least} of the peak without that growth a step or more",
     .fix = "code; bytes: the memory that the steady steps up to the peak had left behind",
     .refutedBy = "a longer run whose memory stops growing",
     .detect = rules::memory_leak::detect,

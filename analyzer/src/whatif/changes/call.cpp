@@ -34,7 +34,7 @@ void scaleCalls(Scenario& scenario, const Change& change, Bound) {
       item.durNs = 0;
     } else {
       item.durNs = std::min(item.durNs, kPinnedCallNs);
-      item.blocks = false;
+      item.blocks = base.callerWorks(item);
     }
   }
   for (const DriverPart& part : base.driverParts) {
@@ -49,7 +49,8 @@ void scaleCalls(Scenario& scenario, const Change& change, Bound) {
 bool takesWaitsAway(const Change& change, const Simulator::Model& model) {
   return change.factor == 0 && std::any_of(model.items.begin(), model.items.end(), [&](const HostItem& item) {
            const auto name = model.callNames.find(item.call);
-           return (item.kind == HostItemKind::Sync || item.blocks) && name != model.callNames.end() &&
+           const bool waits = item.kind == HostItemKind::Sync || (item.blocks && !model.callerWorks(item));
+           return waits && name != model.callNames.end() &&
                   isNamed(change, name->second);
          });
 }

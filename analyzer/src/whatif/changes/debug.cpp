@@ -31,7 +31,7 @@ void leaveDebugMode(Scenario& scenario, const Change&, Bound) {
   }
   if (any) return;
   for (HostItem& item : items) {
-    item.blocks = false;
+    item.blocks = scenario.base->callerWorks(item);
     if (item.kind != HostItemKind::Sync) continue;
     item.node = kNowhere;
     item.durNs = 0;

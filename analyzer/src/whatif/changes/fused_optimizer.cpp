@@ -42,7 +42,7 @@ void fuseOptimizer(Scenario& scenario, const Change&, Bound) {
     if (item.step != step) heads.clear();
     step = item.step;
     DeviceNode& node = scenario.nodes[item.node];
-    if (node.work != Work::Compute || node.isMemset || item.blocks) continue;
+    if (node.work != Work::Compute || node.isMemset || (item.blocks && !scenario.base->callerWorks(item))) continue;
     const KernelOfQueue kernel{node.queue, node.name};
     const auto [head, isFirst] = heads.try_emplace(kernel, &node);
     if (isFirst) continue;

@@ -22,8 +22,8 @@ void replayGraph(Scenario& scenario, const Change&, Bound) {
     const std::int64_t betweenNs = std::min(item.gapNs, item.betweenNs);
     item.gapNs = betweenNs + std::min(item.gapNs - betweenNs, kGraphLaunchNs);
     item.driverNs = std::min(item.driverNs, item.gapNs);
-    // A CPU that works within the call does so for a graph, too, and so does a caller that works itself.
-    item.blocks = scenario.base->queueCores > 0 && (item.blocks || scenario.base->callerWorks(item));
+    // A CPU that works within the call does so for a graph, too.
+    item.blocks = scenario.base->callerWorks(item);
     item.durNs = 0;
     DeviceNode& node = scenario.nodes[item.node];
     node.queueGapNs = std::min(node.queueGapNs, kGraphGapNs);

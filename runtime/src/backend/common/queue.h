@@ -121,8 +121,9 @@ class CpuQueue {
     const bool seen = instrument::sinks() != 0;
     const auto units =
         static_cast<std::uint32_t>((bytes + (seen ? sizeof(instrument::Execution) : 0) + kUnit - 1) / kUnit);
+    std::int64_t waitedFromNs = 0;
     if (written_ % kUnits + units > kUnits || written_ + units - freed_ > kUnits) [[unlikely]]
-      makeRoom(units);
+      waitedFromNs = makeRoom(units);
     auto* record = reinterpret_cast<Record*>(ring_ + written_ % kUnits * kUnit);
     record->name = &name;
     record->units = units;
@@ -133,7 +134,7 @@ class CpuQueue {
     __builtin_prefetch(ring_ + (written_ + kAhead + 1) % kUnits * kUnit, 1);
     if (seen) [[unlikely]] {
       record->execution = static_cast<std::uint32_t>(bytes);
-      announce(*record, name, work);
+      announce(*record, name, work, waitedFromNs);
     }
     return record;
   }
@@ -155,11 +156,13 @@ class CpuQueue {
     if (waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       tail_.notify_all();
   }
-  void makeRoom(std::uint32_t units);
+  /// When the wait for room began; 0 if there was room.
+  std::int64_t makeRoom(std::uint32_t units);
   static void drainAtThreadEnd();
-  void waitForUnits(std::uint64_t end);
+  std::int64_t waitForUnits(std::uint64_t end);
   void sleepForRoom(std::uint64_t unit);
-  void announce(Record& record, const Name& name, const Work& work);
+  /// `waitedFromNs`: see makeRoom.
+  void announce(Record& record, const Name& name, const Work& work, std::int64_t waitedFromNs);
   bool runSmallSeen(const Name& name, const Work& work, void (*run)(void*), void* task);
   void runSeen(const Name& name, const Work& work, void (*run)(void*), void* task);
   void runKeepingError(const Name& name, void (*run)(void*), void* task);

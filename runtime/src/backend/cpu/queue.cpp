@@ -126,29 +126,33 @@ void CpuQueue::drainAtThreadEnd() {
 }
 
 // A record never wraps around the end of the ring: what is left there is skipped.
-void CpuQueue::makeRoom(std::uint32_t units) {
+std::int64_t CpuQueue::makeRoom(std::uint32_t units) {
   const std::uint64_t left = kUnits - written_ % kUnits;
+  std::int64_t waitedFromNs = 0;
   if (units > left) {
-    waitForUnits(written_ + left);
+    waitedFromNs = waitForUnits(written_ + left);
     reinterpret_cast<Record*>(ring_ + written_ % kUnits * kUnit)->run = nullptr;
     written_ += left;
   }
-  waitForUnits(written_ + units);
+  const std::int64_t againFromNs = waitForUnits(written_ + units);
+  return waitedFromNs != 0 ? waitedFromNs : againFromNs;
 }
 
 // Waits for a good piece of the ring at once and looks rarely: every look slows the queue's thread down. Small
 // operators free it soon. Large ones want the processor meanwhile.
-void CpuQueue::waitForUnits(std::uint64_t end) {
+std::int64_t CpuQueue::waitForUnits(std::uint64_t end) {
   freed_ = read_.load(std::memory_order_acquire);
-  if (end - freed_ <= kUnits) return;
+  if (end - freed_ <= kUnits) return 0;
   const std::uint64_t wanted = end + kUnits / 4 - kUnits;
-  const std::int64_t until = instrument::nowNs() + kPatienceNs;
+  const std::int64_t fromNs = instrument::nowNs();
+  const std::int64_t until = fromNs + kPatienceNs;
   for (int spin = 0; freed_ < wanted && (spin < kSpins || instrument::nowNs() < until); spin += 32) {
     for (int i = 0; i < 32; ++i) _mm_pause();
     if (spin > kSpins) std::this_thread::yield();
     freed_ = read_.load(std::memory_order_acquire);
   }
   if (freed_ < wanted) sleepForRoom(wanted);
+  return fromNs;
 }
 
 void CpuQueue::sleepForRoom(std::uint64_t unit) {
@@ -159,11 +163,12 @@ void CpuQueue::sleepForRoom(std::uint64_t unit) {
   roomAt_.store(kNobody, std::memory_order_relaxed);
 }
 
-void CpuQueue::announce(Record& record, const Name& name, const Work& work) {
+void CpuQueue::announce(Record& record, const Name& name, const Work& work, std::int64_t waitedFromNs) {
   auto* at = reinterpret_cast<std::byte*>(&record) + record.execution;
   auto& execution = *new (at) instrument::Execution;
   fillExecution(execution, name, work, record.sequence);
-  execution.enqueueStartNs = execution.enqueueEndNs = instrument::nowNs();
+  execution.enqueueEndNs = instrument::nowNs();
+  execution.enqueueStartNs = waitedFromNs != 0 ? waitedFromNs : execution.enqueueEndNs;
   if (record.sequence % 16 == 0) instrument::queueDepth(record.sequence - 1 - tail_.load(std::memory_order_relaxed));
 }
 

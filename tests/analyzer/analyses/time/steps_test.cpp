@@ -20,6 +20,13 @@ class StepsTest : public testing::Test {
                        .category = trace.intern(category),
                        .name = trace.intern(name)});
   }
+  void openMarker(TimeNs start, TimeNs untilTheEnd, const char* name) {
+    trace.append(Range{.startNs = start,
+                       .durNs = untilTheEnd,
+                       .thread = ThreadId(1),
+                       .name = trace.intern(name),
+                       .flags = kUnfinished});
+  }
   void kernel(TimeNs start, const char* name) {
     trace.append(Kernel{.startNs = start, .durNs = 5, .queue = QueueId(1), .name = trace.intern(name)});
   }
@@ -57,6 +64,13 @@ TEST_F(StepsTest, AMarkerThatBeginsBeforeTheOtherHasEndedEndsIt) {
   EXPECT_EQ(steps.all[1].durNs(), 1000);
   EXPECT_EQ(steps.all[2].name, "ProfilerStep#3");
   EXPECT_EQ(steps.all[2].durNs(), 1000);
+}
+
+TEST_F(StepsTest, AMarkerThatWasNeverClosedIsNoStep) {
+  marker(0, 100, "step 0");
+  marker(100, 110, "step 1");
+  openMarker(220, 9'000, "step 2");  // an evaluation and the program's end lie in it
+  EXPECT_EQ(found().all.size(), 2u);
 }
 
 TEST_F(StepsTest, CategoryMarksSteps) {

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the drawn programs' plans; needs no PyTorch. usage: draw_test.py LACUNA"""
+
+import json
+import subprocess
+import sys
+import unittest
+
+import draw
+from faults import BY_NAME, CATALOGUE, EXCLUSIVE, go_together
+
+SEEDS = range(600)
+LACUNA = sys.argv.pop() if len(sys.argv) > 1 else ""
+
+
+class Plans(unittest.TestCase):
+    def test_a_seed_always_gives_the_same_plan(self):
+        for seed in SEEDS[:50]:
+            self.assertEqual(draw.draw(seed), draw.draw(seed))
+
+    def test_every_family_fault_and_number_of_faults_is_drawn(self):
+        plans = [draw.draw(seed) for seed in SEEDS]
+        self.assertEqual({plan["family"] for plan in plans}, set(draw.FAMILIES))
+        self.assertEqual({name for plan in plans for name in plan["faults"]}, set(BY_NAME))
+        self.assertEqual({len(plan["faults"]) for plan in plans}, {0, 1, 2})
+
+    def test_faults_fit_their_program_and_each_other(self):
+        for seed in SEEDS:
+            plan = draw.draw(seed)
+            for name in plan["faults"]:
+                self.assertTrue(BY_NAME[name].fits(plan), f"{name} of seed {seed}")
+            if len(plan["faults"]) == 2:
+                self.assertTrue(go_together(*plan["faults"]), f"seed {seed}")
+
+    def test_repairing_a_fault_changes_nothing_else(self):
+        for seed in SEEDS[:200]:
+            plan = draw.draw(seed)
+            for name in plan["faults"]:
+                repaired = draw.without(plan, [name])
+                self.assertEqual({**repaired, "faults": plan["faults"]}, plan)
+                self.assertNotIn(name, repaired["faults"])
+            self.assertEqual(draw.without(plan, ["all"])["faults"], [])
+
+    def test_an_unknown_fault_is_an_error_that_lists_them(self):
+        with self.assertRaisesRegex(ValueError, "no fault slow-loder; there are: slow-storage"):
+            draw.without(draw.draw(1), ["slow-loder"])
+
+
+class Catalogue(unittest.TestCase):
+    def test_names_are_unique_and_groups_name_faults(self):
+        self.assertEqual(len(BY_NAME), len(CATALOGUE))
+        for group in EXCLUSIVE:
+            self.assertLessEqual(group, set(BY_NAME))
+
+    @unittest.skipIf(not LACUNA, "no lacuna to ask")
+    def test_findings_are_those_of_the_report(self):
+        listed = json.loads(subprocess.run([LACUNA, "report", "--list-findings", "--json"], capture_output=True, check=True).stdout)
+        known = {finding["id"] for finding in listed["findings"]}
+        for fault in CATALOGUE:
+            self.assertLessEqual(set(fault.findings), known, fault.name)
+
+
+if __name__ == "__main__":
+    unittest.main()

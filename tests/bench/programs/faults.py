@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""The faults that a drawn program may have, and the findings that would name each of them."""
+
+import dataclasses
+from collections.abc import Callable
+
+NORMED = ("mlp", "cnn", "autoencoder")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    name: str
+    findings: tuple[str, ...]  # ids of findings that name it rightly; none: the report has no such finding yet
+    fits: Callable[[dict], bool] = lambda plan: True  # whether such a program can have it
+    memory: bool = False  # it costs memory, so that time does not show whether it matters
+
+
+def has_loader(plan):
+    return plan["loader"] != "none"
+
+
+CATALOGUE = (
+    # The loader.
+    Fault("slow-storage", ("loader-wait",), has_loader),
+    Fault("no-workers", ("loader-wait",), has_loader),
+    Fault("heavy-decode", ("loader-wait",), has_loader),
+    Fault("slow-collate", ("loader-wait",), has_loader),
+    Fault("workers-restarted", ("loader-restarts", "loader-wait"), has_loader),
+    # The host, between operators.
+    Fault("metrics-in-python", ("host-work",)),
+    Fault("garbage-collection", ("host-work",)),
+    Fault("checkpoint-each-step", ("host-work", "host-not-running")),
+    Fault("checkpoint-now-and-then", ("slow-steps", "host-work", "host-not-running")),
+    Fault("flushed-log", ("host-not-running", "host-work")),
+    Fault("waits-for-a-lock", ("host-not-running",)),
+    Fault("anomaly-detection", ("debug-mode",)),
+    # What the device computes.
+    Fault("sample-by-sample", ("tiny-kernels", "launch-bound"), lambda plan: plan["family"] in ("mlp", "cnn", "rnn")),
+    Fault("bias-before-norm", ("bias-before-norm",), lambda plan: plan["family"] in NORMED),
+    Fault("gradients-zeroed", ("zero-grad",)),
+    Fault("looped-optimizer", ("optimizer-fused", "tiny-kernels")),
+    Fault("double-forward", ()),
+    Fault("double-precision-detour", ("dtype-round-trip",)),
+    Fault("evaluates-with-gradients", (), lambda plan: plan["evaluates"]),
+    Fault("too-many-threads", ()),
+    # Memory.
+    Fault("keeps-graphs", ("memory-leak",), memory=True),
+    Fault("large-temporary", ("memory-spike",), memory=True),
+)
+BY_NAME = {fault.name: fault for fault in CATALOGUE}
+# Two that would hide each other, or of which one removes the other.
+EXCLUSIVE = (
+    {"slow-storage", "no-workers", "heavy-decode", "slow-collate", "workers-restarted"},
+    {"checkpoint-each-step", "checkpoint-now-and-then"},
+    {"keeps-graphs", "large-temporary"},
+)
+
+
+def go_together(first, second):
+    return first != second and not any({first, second} <= group for group in EXCLUSIVE)

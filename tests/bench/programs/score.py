@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Records drawn PyTorch programs and compares the report's findings with the faults that the programs have. A fault
+counts where repairing it makes the unrecorded program faster by LEAST_GAIN or more, or where it costs memory."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import draw
+from faults import BY_NAME
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.path.join(HERE, "torch_training.py")
+LEAST_GAIN = 0.05
+PAIRS = 3
+
+
+class Failed(Exception):
+    """A command of the comparison that did not end well."""
+
+
+def run(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, timeout=600)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(map(str, words))} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def iteration_ns(times):
+    """The mean iteration; the first quarter is warm-up."""
+    with open(times, encoding="utf-8") as file:
+        ends = [int(line) for line in file]
+    ends = ends[len(ends) // 4:]
+    return (ends[-1] - ends[0]) / (len(ends) - 1)
+
+
+class Programs:
+    """Runs drawn programs, recorded or not."""
+
+    def __init__(self, lacuna, python, folder, seconds):
+        self.lacuna, self.python, self.folder, self.seconds = lacuna, python, folder, seconds
+
+    def words(self, seed, without):
+        return [self.python, PROGRAM, "--seed", seed, "--seconds", self.seconds, "--without", ",".join(without)]
+
+    def record(self, seed):
+        trace = os.path.join(self.folder, f"seed{seed}.lcn")
+        run(self.lacuna, "run", "--torch", "--no-report", "--force", "-o", trace, "--", *self.words(seed, ()))
+        return trace
+
+    def plain_ns(self, seed, without):
+        times = os.path.join(self.folder, "times")
+        run(*self.words(seed, without), "--times", times)
+        return iteration_ns(times)
+
+    def gain(self, seed, without):
+        """By what share an unrecorded iteration is shorter; in pairs, so that what drifts does not look like a gain."""
+        gains = []
+        for pair in range(PAIRS):
+            order = ((), without) if pair % 2 == 0 else (without, ())
+            ns = {repaired: self.plain_ns(seed, repaired) for repaired in order}
+            gains.append(1 - ns[without] / ns[()])
+        return statistics.median(gains)
+
+
+class Score:
+    def __init__(self):
+        self.cases = self.planted = self.found = self.rightly = self.wrongly = 0
+
+    def figures(self):
+        named = self.rightly + self.wrongly
+        return [("torch.cases", self.cases), ("torch.faults", self.planted), ("torch.recall", self.found / max(1, self.planted)),
+                ("torch.precision", self.rightly / max(1, named))]
+
+
+def judge(programs, seed, score, keep):
+    """Prints a line for each fault that was missed and each finding that names none."""
+    plan = draw.draw(seed)
+    trace = programs.record(seed)
+    report = json.loads(run(programs.lacuna, "report", trace, "--json"))
+    if not keep:
+        os.remove(trace)
+    findings = [finding["id"] for finding in report["findings"] if finding["kind"] == "fault"]
+    possible = [finding["id"] for finding in report["findings"]]
+    score.cases += 1
+    right = set()
+    lines = []
+    for name in plan["faults"]:
+        fault = BY_NAME[name]
+        gain = None if fault.memory else programs.gain(seed, (name,))
+        named = [key for key in fault.findings if key in possible]
+        right.update(fault.findings)
+        matters = fault.memory or gain >= LEAST_GAIN
+        if matters:
+            score.planted += 1
+            score.found += bool(named)
+        text = "memory" if gain is None else f"{100 * gain:.0f} % faster without it"
+        lines.append(f"{'found ' if named else 'MISSED' if matters else 'small '} {name} ({text}): {', '.join(named) or '-'}")
+    for finding in report["findings"]:
+        if finding["kind"] != "fault":
+            continue
+        isRight = finding["id"] in right
+        score.rightly += isRight
+        score.wrongly += not isRight
+        if not isRight:
+            lines.append(f"FALSE  {finding['title']} [{finding['id']}]")
+    print(f"seed {seed}: {plan['family']}, {len(plan['faults'])} faults, {len(findings)} findings", file=sys.stderr)
+    for line in lines:
+        print(f"    {line}", file=sys.stderr, flush=True)
+
+
+def score(lacuna, python, folder, seeds, seconds=4, keep=False):
+    total = Score()
+    programs = Programs(lacuna, python, folder, seconds)
+    for seed in seeds:
+        try:
+            judge(programs, seed, total, keep)
+        except Failed as failure:
+            print(f"seed {seed}: {failure}", file=sys.stderr, flush=True)
+    return total.figures()
