@@ -9,6 +9,7 @@ LACUNA_TORCH names the parts wanted, separated by commas (default: all)."""
 
 import ctypes
 import functools
+import gc
 import importlib.machinery
 import inspect
 import os
@@ -18,7 +19,7 @@ import threading
 import weakref
 
 PARTS = ("operators", "memory", "modules", "loader", "steps")
-PHASE, MODULE = 2, 4  # categories of the schema
+NO_CATEGORY, PHASE, MODULE = 0, 2, 4  # categories of the schema
 ROLES = {"other": 0, "parameter": 1, "gradient": 2, "activation": 3, "optimizer": 4, "input": 5}
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "liblacuna_torch.so")
 
@@ -215,6 +216,34 @@ def install_optimizer(torch, voice, steps):
     hooks.register_optimizer_step_post_hook(after)
 
 
+def install_checkpoint(torch, voice):
+    original = getattr(torch, "save", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def save(*arguments, **named):
+        with Phase(voice, b"checkpoint", "other"):
+            return original(*arguments, **named)
+
+    torch.save = save
+
+
+def install_garbage_collection(voice):
+    """A range for each collection of all generations; of the young ones, which take microseconds, there are thousands."""
+    oldest = len(gc.get_threshold()) - 1
+    levels = {}
+
+    def collects(phase, info):
+        thread = threading.get_ident()
+        if phase == "start" and info["generation"] >= oldest:
+            levels[thread] = voice.open(NO_CATEGORY, b"garbage collection")
+        elif phase == "stop" and thread in levels:
+            voice.close(levels.pop(thread))
+
+    gc.callbacks.append(collects)
+
+
 def attribute_memory(voice, optimizer):
     """After an optimizer's first step it is known what its long-lived memory is for."""
 
@@ -240,7 +269,7 @@ def attribute_memory(voice, optimizer):
 
 class Modules:
     """A range for every module's forward, named by its path in the outermost module called; the outermost one with
-    gradients switched on is the forward phase."""
+    gradients switched on is the forward phase, and in evaluation mode, with or without gradients, the evaluation."""
 
     def __init__(self, torch, voice, steps):
         self.torch = torch
@@ -292,7 +321,9 @@ class Modules:
     def before(self, module, arguments):
         stack = self.local.__dict__.setdefault("stack", [])
         if not stack:
-            if self.torch.is_grad_enabled():
+            if not getattr(module, "training", True):
+                stack.append((None, self.voice.open(PHASE, b"evaluation")))
+            elif self.torch.is_grad_enabled():
                 self.steps.begin()
                 stack.append((None, self.voice.open(PHASE, b"forward")))
                 self.voice.role(ROLES["activation"])
@@ -609,6 +640,8 @@ def install(torch, voice, parts=PARTS):
     def steps_and_phases():
         install_backward(torch, voice, steps)
         install_optimizer(torch, voice, steps)
+        install_checkpoint(torch, voice)
+        install_garbage_collection(voice)
 
     installers = {
         "operators": operators,

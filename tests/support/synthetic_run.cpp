@@ -100,13 +100,19 @@ class Rank {
     free = start + durNs;
     return start;
   }
+  void waitForRoom() {
+    const auto room = static_cast<std::size_t>(plan_.queueRoom);
+    if (room > 0 && computeEnds_.size() >= room) host_ = std::max(host_, computeEnds_[computeEnds_.size() - room]);
+  }
   void launch(QueueId queue, std::int64_t durNs, const char* kernel, TimeNs notBefore = 0, std::int64_t longerNs = 0) {
     const TimeNs begin = host_;
+    waitForRoom();
     if (!plan_.callerWorks) host_ += plan_.launchNs + longerNs;
     const TimeNs start = plan_.callerWorks ? begin : enqueue(queue, durNs, notBefore);
     if (plan_.callsWork) host_ = start + durNs + 1'000;
     call(begin, host_, "cudaLaunchKernel", ++correlation_);
     if (plan_.callerWorks) host_ = computeFree_ = start + durNs;
+    if (queue == compute_) computeEnds_.push_back(start + durNs);
     out_.append(Kernel{.startNs = start,
                        .durNs = durNs,
                        .queue = queue,
@@ -149,6 +155,7 @@ class Rank {
   void copyPageable(std::int64_t durNs);
   void forwardBackward(int step);
   void optimizer(int step);
+  void freeLarge(std::uint64_t at);
   void useMemory(int step);
   void runStep(int step);
 
@@ -165,6 +172,7 @@ class Rank {
   TimeNs networkFree_ = 0;
   std::uint64_t correlation_ = 0;
   std::uint64_t kernels_ = 0;
+  std::vector<TimeNs> computeEnds_;
   std::vector<std::uint64_t> held_;
   std::vector<TimeNs> loaderReady_;
 };
@@ -367,6 +375,10 @@ void Rank::habits(int step) {
   }
 }
 
+void Rank::freeLarge(std::uint64_t at) {
+  memory(MemoryAction::Free, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation, "aten::matmul");
+}
+
 void Rank::useMemory(int step) {
   constexpr std::uint64_t kMiB = 1u << 20;
   if (step == 0) {
@@ -386,11 +398,12 @@ void Rank::useMemory(int step) {
   }
   if (plan_.largeBytes > 0) {
     memory(MemoryAction::Allocate, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation, "aten::matmul");
-    memory(MemoryAction::Free, at + (25ull << 30), plan_.largeBytes, MemoryRole::Activation, "aten::matmul");
+    if (!plan_.keepsLarge) freeLarge(at);
   }
   host_ += 1'000;
   for (std::uint64_t i = 1; i <= 10; ++i)
     memory(MemoryAction::Free, at + (i << 30), 4 * kMiB, MemoryRole::Activation, "aten::block");
+  if (plan_.largeBytes > 0 && plan_.keepsLarge) freeLarge(at);
   if (plan_.leakBytes > 0 && plan_.givesAllBack) held_.push_back(at + (30ull << 30));
   if (plan_.leakBytes > 0)
     memory(MemoryAction::Allocate, at + (30ull << 30), static_cast<std::uint64_t>(plan_.leakBytes),

@@ -87,10 +87,12 @@ struct RunPlan {
   int syncEverySteps = 1;           ///< what waits for the device at the end of a step does so only every so many steps
   std::int64_t loadsCodeNs = 0;     ///< how much longer the first launch call of a step takes
   std::uint64_t largeBytes = 0;     ///< of one more activation, each step
+  bool keepsLarge = false;          ///< it stays until the end of the step
   bool runsOut = false;             ///< the log says in the end that memory ran out
   bool batchesNumbered = false;     ///< with `workers`: the loader's ranges say which batch they are about
   bool displacedAtFirst = false;    ///< with `displaced`: only before the first step
   bool callsWork = false;           ///< a launch call returns when the work is done
+  int queueRoom = 0;                ///< launches that wait on the compute queue before a call waits for room; 0: any
   bool callerWorks = false;         ///< work is launched in no time where it begins, and the thread goes on behind it
   std::int64_t handOverNs = 2'000;  ///< with `workers`: what taking a batch that is ready takes
   std::int64_t restlessNs = 0;      ///< how much longer one operator of a step takes the host, each step another

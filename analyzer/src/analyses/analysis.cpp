@@ -42,16 +42,4 @@ std::int64_t Analysis::meanStepNs() const {
   return ns > 0 ? ns : stepNs();
 }
 
-Analysis::BetweenSteps Analysis::betweenSteps() const {
-  std::vector<std::int64_t> gaps, waits;
-  for (std::size_t i = 1; i < std::min(steps.all.size(), ledgers.loaderWaitsBefore.size()); ++i) {
-    const Step& before = steps.all[i - 1];
-    if (before.warmUp || !before.within(window) || !steps.all[i].within(window)) continue;
-    gaps.push_back(std::max<prof::TimeNs>(0, steps.all[i].startNs - before.endNs));
-    waits.push_back(ledgers.loaderWaitsBefore[i]);
-  }
-  const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, devices.size()));
-  return {medianOf(std::move(gaps)), medianOf(std::move(waits)) / parts};
-}
-
 }  // namespace lacuna::analyzer

@@ -68,13 +68,14 @@ prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& 
   SegmentCollector collector(analysis);
   const EventCosts eventCost = eventCosts(*analysis.store);
   const Selection& only = analysis.scope.only;
+  const StepPauses pauses = stepPauses(*analysis.store, analysis.steps);
   std::vector<DeviceLedgers> ledgers;
   for (DeviceAccount& device : analysis.devices) ledgers.emplace_back(device, topology);
   const auto status = forEachChunk(
       *analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
         const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline, window, analysis.scope.taken);
         if (!costs) return costs.error();
-        const LedgerAccountant accountant(timeline);
+        const LedgerAccountant accountant(timeline, pauses);
         for (DeviceLedgers& device : ledgers) {
           if (!progress.at(0)) return cancelled();
           device.add(accountant, window, *costs, collector);

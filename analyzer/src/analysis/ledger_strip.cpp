@@ -107,8 +107,9 @@ prof::Result<std::vector<LedgerStrip>> ledgerStrips(const Analysis& analysis, co
   progress.next(1);
   const auto store =
       options.progress ? watchScans(analysis.store, [&](double share) { return progress.at(share); }) : analysis.store;
+  const StepPauses pauses = stepPauses(*analysis.store, analysis.steps);
   const auto status = forEachChunk(*store, cover, [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
-    const LedgerAccountant accountant(timeline);
+    const LedgerAccountant accountant(timeline, pauses);
     for (std::size_t i = 0; i < builders.size(); ++i) {
       accountant.account({analysis.devices[i].id, {}}, window,
                          [&](const LedgerSegment& segment) { builders[i].add(segment); });

@@ -31,12 +31,10 @@ SegmentCollector::SegmentCollector(Analysis& analysis) : analysis_(analysis), co
   countedSteps_ = std::count(counted_.begin(), counted_.end(), true);
   analysis.ledgers.steps.resize(analysis.steps.all.size());
   analysis.ledgers.bands.steps.resize(analysis.steps.all.size());
-  analysis.ledgers.loaderWaitsBefore.resize(analysis.steps.all.size());
 }
 
 void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs) {
   addToSteps(segment, bandNs);
-  if (segment.cause == Cause::LoaderWait) addBetweenSteps(segment);
   const TimeNs from = std::max(segment.startNs, device.window.startNs);
   const TimeNs to = std::min(segment.endNs, device.window.endNs);
   if (from >= to) return;
@@ -124,15 +122,6 @@ void SegmentCollector::addCall(const LedgerSegment& segment, std::int64_t durNs)
   auto& call = calls_[{segment.cause, segment.name}];
   prof::addTo(call.first, durNs);
   ++call.second;
-}
-
-void SegmentCollector::addBetweenSteps(const LedgerSegment& segment) {
-  const auto& steps = analysis_.steps.all;
-  std::size_t at = std::max<std::size_t>(1, countBy(steps, &Step::endNs, segment.startNs));
-  for (; at < steps.size() && steps[at - 1].endNs < segment.endNs; ++at) {
-    const TimeNs dur = std::min(steps[at].startNs, segment.endNs) - std::max(steps[at - 1].endNs, segment.startNs);
-    prof::addTo(analysis_.ledgers.loaderWaitsBefore[at], std::max<TimeNs>(0, dur));
-  }
 }
 
 void SegmentCollector::keepLongest(const DeviceSegment& segment) {

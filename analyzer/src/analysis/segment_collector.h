@@ -27,7 +27,6 @@ class SegmentCollector {
   using Sums = std::map<std::pair<Cause, prof::StringId>, std::pair<std::int64_t, std::uint64_t>>;
 
   void addToSteps(const LedgerSegment& segment, std::int64_t bandNs);
-  void addBetweenSteps(const LedgerSegment& segment);
   void addUnknown(prof::TimeNs from, prof::TimeNs to);
   void addCall(const LedgerSegment& segment, std::int64_t durNs);
   void addIdle(const LedgerSegment& segment, std::int64_t durNs);

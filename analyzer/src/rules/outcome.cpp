@@ -115,7 +115,7 @@ void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
   if (prediction->takenNsPerStep) limitInterval(chain, kTaken, *prediction->takenNsPerStep);
   if (facts_.rule().leavesWork) {
     const Analysis& analysis = facts_.analysis;
-    const std::int64_t idleNs = analysis.meanStepLedger().idleNs() + analysis.betweenSteps().ns;
+    const std::int64_t idleNs = analysis.meanStepLedger().idleNs();
     chain.gain.atMost(kIdleTime, idleNs);
     limitInterval(chain, kIdleTime, idleNs);
   }

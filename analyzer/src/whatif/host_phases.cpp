@@ -95,7 +95,7 @@ void HostPhases::collectWork(const Analysis& analysis, const Timeline& timeline,
 
 void HostPhases::collectSteps(const Analysis& analysis) {
   if (analysis.steps.source != StepSource::Marker) return;
-  for (const Step& step : analysis.steps.all) marked_.add({step.startNs, step.endNs});
+  for (const Step& step : analysis.steps.all) marked_.add({step.startNs, step.markEndNs});
   marked_.join();
 }
 

@@ -38,6 +38,10 @@ constexpr std::int64_t kMostUsualGapNs = 2'000;
 /// A launch waited for room in its queue if it took this long, and so many times the usual call: calls that are merely
 /// slow stay below both.
 constexpr std::int64_t kStuckCallNs = 50'000, kStuckCalls = 20;
+/// So does one that returns while its queue holds nearly as much as it ever did, if that is much: queues hold about a
+/// thousand pieces of work. A host that waits for room wakes when some of it is free, a quarter in our own runtime.
+constexpr double kFullQueue = 0.7;
+constexpr std::int64_t kDeepQueue = 64;
 /// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready;
 /// handing over a batch that is ready takes less.
 constexpr std::int64_t kLateParts = 20;
@@ -92,6 +96,7 @@ class Builder {
     if (model.nodes.empty()) return false;
     phases_.collect(analysis_, timeline_, window_, launches_, process_);
     collectRepeats(model);
+    findFullQueues(model);
     collectItems();
     linkNodes(model);
     fillItems(model);
@@ -153,6 +158,8 @@ class Builder {
   void linkNodes(Simulator::Model& model);
   [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const;
   void fillItems(Simulator::Model& model);
+  void findFullQueues(const Simulator::Model& model);
+  [[nodiscard]] bool waitedForRoom(std::size_t node, std::int64_t callNs, std::int64_t usualNs) const;
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
@@ -169,6 +176,7 @@ class Builder {
   bool cpuDevice_;
   prof::ProcessId process_;
   std::vector<Launched> work_;
+  std::vector<char> full_;  ///< by node: its queue was full when its launch call returned
   std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
   HostPhases phases_;
@@ -352,6 +360,30 @@ std::size_t Builder::lastEnd(const Simulator::Model& model, TimeNs from, TimeNs 
   return found;
 }
 
+void Builder::findFullQueues(const Simulator::Model& model) {
+  std::vector<std::vector<TimeNs>> ends(model.queues);
+  for (std::size_t i = 0; i < work_.size(); ++i) ends[model.nodes[i].queue].push_back(work_[i].span->endNs);
+  for (auto& one : ends) std::sort(one.begin(), one.end());
+  std::vector<std::int64_t> launched(model.queues), most(model.queues), held(work_.size());
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    const std::size_t queue = model.nodes[i].queue;
+    const auto& done = ends[queue];
+    held[i] = ++launched[queue] - (std::upper_bound(done.begin(), done.end(), returned(work_[i])) - done.begin());
+    most[queue] = std::max(most[queue], held[i]);
+  }
+  full_.assign(work_.size(), 0);
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    const std::int64_t deepest = most[model.nodes[i].queue];
+    full_[i] = deepest >= kDeepQueue && static_cast<double>(held[i]) >= kFullQueue * static_cast<double>(deepest) ? 1 : 0;
+  }
+}
+
+/// A call that returns when its work is done waits for that instead.
+bool Builder::waitedForRoom(std::size_t node, std::int64_t callNs, std::int64_t usualNs) const {
+  if (blocks(work_[node])) return false;
+  return full_[node] != 0 || callNs > std::max(kStuckCallNs, kStuckCalls * usualNs);
+}
+
 void Builder::fillItems(Simulator::Model& model) {
   TimeNs now = window_.startNs;
   TimeNs lastReady = INT64_MIN;
@@ -376,7 +408,7 @@ void Builder::fillItems(Simulator::Model& model) {
     phases_.mark(item, from.span->startNs);
     item.durNs = end - start;
     if (item.kind == HostItemKind::Launch) {
-      if (item.durNs > std::max(kStuckCallNs, kStuckCalls * usualCall) && !blocks(work_[from.node])) {
+      if (waitedForRoom(from.node, item.durNs, usualCall)) {
         item.room = lastEnd(model, start, end, launched);
         if (item.room != kNowhere) item.durNs = end - model.nodes[item.room].measuredEndNs;
       }

@@ -20,7 +20,7 @@ double samplesPerSecond(const Analysis& analysis) {
   for (const auto& [key, value] : analysis.of<ProgramFacts>().knobs) {
     if (key == changes::batch.info.name) std::from_chars(value.data(), value.data() + value.size(), batch);
   }
-  const double stepNs = static_cast<double>(analysis.meanStepNs() + analysis.betweenSteps().ns);
+  const double stepNs = static_cast<double>(analysis.meanStepNs());
   if (analysis.steps.all.empty() || batch <= 0 || stepNs <= 0) return 0;
   return batch * static_cast<double>(analysis.processCount()) * kSecondNs / stepNs;
 }

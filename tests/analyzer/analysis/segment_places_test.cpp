@@ -18,24 +18,6 @@ using prof::TimeNs;
 using prof::TimeWindow;
 using testing::ElementsAre;
 
-TEST(SegmentPlaces, WaitsForTheLoaderBetweenStepsBelongToTheStepBehind) {
-  const std::vector<TimeWindow> steps{{10, 20}, {30, 40}, {45, 55}};
-  EXPECT_THAT(Collected(steps).add(0, 60, Cause::LoaderWait, "wait").finish().ledgers.loaderWaitsBefore,
-              ElementsAre(0, 10, 5));
-  EXPECT_THAT(Collected(steps).add(0, 60, Cause::HostWork, "op").finish().ledgers.loaderWaitsBefore,
-              ElementsAre(0, 0, 0));
-  EXPECT_THAT(Collected(steps)
-                  .add(18, 23, Cause::LoaderWait)
-                  .add(25, 31, Cause::LoaderWait)
-                  .add(32, 38, Cause::LoaderWait)
-                  .add(56, 60, Cause::LoaderWait)
-                  .finish()
-                  .ledgers.loaderWaitsBefore,
-              ElementsAre(0, 8, 0));
-  EXPECT_THAT(Collected({{0, 20}, {20, 40}}).add(10, 30, Cause::LoaderWait).finish().ledgers.loaderWaitsBefore,
-              ElementsAre(0, 0));
-}
-
 TEST(SegmentPlaces, TimeWithoutACauseHasAPlace) {
   const std::vector<TimeWindow> steps{{100, 200}, {250, 300}};
   const auto places = [](const Analysis& made) {
@@ -78,7 +60,6 @@ TEST(SegmentPlaces, SumsAreThoseOfEachNanosecond) {
     const RandomSegments random(seed);
     Collected collected(random.steps, {random.device});
     std::vector<Ledger> steps(random.steps.size());
-    std::vector<std::int64_t> waits(random.steps.size());
     Ledger device;
     UnknownPlaces places;
     for (const LedgerSegment& segment : random.segments) {
@@ -89,7 +70,6 @@ TEST(SegmentPlaces, SumsAreThoseOfEachNanosecond) {
         const bool inStep = behind != random.steps.end() && at >= behind->startNs;
         const bool between = !inStep && next > 0 && next < steps.size();
         if (inStep) steps[next].add(segment.cause, 1);
-        if (between && segment.cause == Cause::LoaderWait) ++waits[next];
         if (at < random.device.startNs || at >= random.device.endNs) continue;
         device.add(segment.cause, 1);
         if (segment.cause != Cause::Unknown) continue;
@@ -99,7 +79,6 @@ TEST(SegmentPlaces, SumsAreThoseOfEachNanosecond) {
     const Analysis& made = collected.finish();
     EXPECT_EQ(made.ledgers.steps, steps) << seed;
     EXPECT_EQ(made.ledgers.run, device) << seed;
-    EXPECT_EQ(made.ledgers.loaderWaitsBefore, waits) << seed;
     EXPECT_EQ(made.of<UnknownPlaces>().beforeNs, places.beforeNs) << seed;
     EXPECT_EQ(made.of<UnknownPlaces>().inStepsNs, places.inStepsNs) << seed;
     EXPECT_EQ(made.of<UnknownPlaces>().betweenNs, places.betweenNs) << seed;

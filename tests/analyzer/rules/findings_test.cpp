@@ -429,15 +429,11 @@ TEST(Findings, APercentageIsOfWhatItSaysAndNoMoreThanAll) {
       analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true, .waitIsMarked = false});
   const Finding* finding = find(analysis, FindingId::LoaderWait);
   ASSERT_NE(finding, nullptr);
-  EXPECT_GT(finding->costNsPerStep, analysis.meanStepNs());
-  EXPECT_TRUE(finding->coversGaps);
-  EXPECT_THAT(finding->title, testing::EndsWith("12.0 ms a step (74.2 % of the 16.2 ms from one step to the next)"));
-  EXPECT_THAT(describeGain(*finding, "a step"), testing::HasSubstr("12.0 ms a step (74.2 % of 16.2 ms), "));
-  EXPECT_THAT(describeRun(analysis), testing::HasSubstr("30 steps of 4.17 ms (± 0 ns), one every 16.2 ms"));
-  // Markers that follow each other have no gaps to tell of.
-  const Analysis whole = analysed({.steps = 30, .batchNs = 12'000'000, .workers = 0, .syncEachStep = true});
-  EXPECT_FALSE(find(whole, FindingId::LoaderWait)->coversGaps);
-  EXPECT_THAT(describeRun(whole), testing::Not(testing::HasSubstr("one every")));
+  EXPECT_LE(finding->costNsPerStep, analysis.meanStepNs());
+  EXPECT_FALSE(finding->coversGaps);
+  EXPECT_THAT(finding->title, testing::HasSubstr("12.0 ms a step"));
+  EXPECT_THAT(describeRun(analysis), testing::HasSubstr("30 steps of 16.2 ms (± 0 ns)"));
+  EXPECT_THAT(describeRun(analysis), testing::Not(testing::HasSubstr("one every")));
 }
 
 TEST(Findings, NoneCostsMoreThanAStepTakes) {

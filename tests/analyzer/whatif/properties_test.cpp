@@ -15,8 +15,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A run of each sort: held up by its device, host, loader, copies, collectives, waits and sleep. Batches are numbered,
-/// so that it is known how long handing one over takes.
+/// A run of each sort: held up by its device, host, loader, copies, collectives, waits, a full queue, a host that does
+/// the device's work, and sleep. Batches are numbered, so that it is known how long handing one over takes.
 const std::vector<RunPlan>& plainRuns() {
   static std::vector<RunPlan> runs{
       {.steps = 12, .operators = 12, .syncEachStep = true},
@@ -26,13 +26,15 @@ const std::vector<RunPlan>& plainRuns() {
       {.steps = 12, .operators = 12, .pageableCopyNs = 900'000},
       {.steps = 12, .ranks = 2, .operators = 12, .syncEachStep = true, .collectiveNs = 1'500'000},
       {.steps = 12, .operators = 16, .operatorNs = 60'000, .syncEveryOperators = 4},
+      {.steps = 12, .operators = 30, .queueRoom = 100},
+      {.steps = 12, .operators = 12, .cpuDevice = true, .callerWorks = true},
       {.steps = 12, .operators = 12, .hostPauseNs = 700'000, .asleepNs = 900'000},
   };
   for (RunPlan& plan : runs) plan.batchesNumbered = true;
   return runs;
 }
 /// The last of them, whose pause and sleep lie at the end of each step, behind its last launch and wait.
-constexpr std::size_t kPausesAtTheEnd = 7;
+constexpr std::size_t kPausesAtTheEnd = 9;
 
 /// Parts of a run whose times a factor stretches.
 constexpr std::string_view kParts[]{"kernel", "host", "copy", "communication", "loader", "off-cpu", "start-delay"};

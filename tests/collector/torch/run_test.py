@@ -253,6 +253,18 @@ class TorchRun(unittest.TestCase):
         self.assertEqual(self.counts("phase"), {"load": 7, "forward": 3, "backward": 3, "optimizer": 3})
         self.assertEqual(self.phases_inside_steps(), 12)
 
+    def test_an_evaluation_with_gradients_is_no_step_and_no_forward_phase(self):
+        self.train(0, "fork", "evaluate")
+        self.assertEqual(self.counts("step"), {"step": 6})
+        self.assertEqual(self.counts("phase"), {"load": 8, "forward": 6, "backward": 6, "optimizer": 6, "evaluation": 2})
+        self.assertEqual(self.phases_inside_steps(), 24)
+
+    def test_checkpoints_and_garbage_collections_have_their_names(self):
+        self.train(0, "fork", "tidy")
+        self.assertEqual(self.counts("phase")["checkpoint"], 1)
+        collections = self.query("select count(*) from range where name = 'garbage collection'")
+        self.assertIn(collections[0][0], range(1, 10), "of all generations; Python itself has some when it ends")
+
     def test_a_model_for_each_fold_has_its_steps(self):
         self.train(0, "fork", "folds")
         self.assertEqual(self.counts("step"), {"step": 6})

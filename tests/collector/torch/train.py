@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [validate|folds|anomaly|collectives|groups]."""
+"""Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [MODE]; the modes are at the end of main."""
 
+import gc
 import sys
 import threading
 
@@ -72,7 +73,20 @@ def overtake():
     thread.join()
 
 
-def main(workers, method, validates, folds, detects, reduces, overtakes):
+def tidy_up(net):
+    torch.save(net, None)
+    for _ in range(50):
+        gc.collect(0)
+    gc.collect()
+
+
+def evaluate_with_gradients(net):
+    net.eval()
+    net(None)
+    net.train()
+
+
+def main(workers, method, validates, folds, detects, reduces, overtakes, evaluates, tidies):
     if validates:
         with torch.no_grad():
             for batch in DataLoader(Squares(), batches=2, num_workers=0, context=method):
@@ -86,6 +100,12 @@ def main(workers, method, validates, folds, detects, reduces, overtakes):
         reduce_in_a_thread()
     if overtakes:
         overtake()
+    if tidies:
+        tidy_up(net)
+    if evaluates:
+        evaluate_with_gradients(net)
+        train(workers, method)
+        evaluate_with_gradients(net)
     with torch.no_grad():
         net(None)
     print("saw", sorted(seen))
@@ -93,4 +113,5 @@ def main(workers, method, validates, folds, detects, reduces, overtakes):
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"], 2 if sys.argv[3:] == ["folds"] else 1,
-         sys.argv[3:] == ["anomaly"], sys.argv[3:] == ["collectives"], sys.argv[3:] == ["groups"])
+         sys.argv[3:] == ["anomaly"], sys.argv[3:] == ["collectives"], sys.argv[3:] == ["groups"],
+         sys.argv[3:] == ["evaluate"], sys.argv[3:] == ["tidy"])

@@ -113,8 +113,6 @@ struct ProgramFacts {
 struct Ledgers {
   Ledger run;                 ///< sum of the devices
   std::vector<Ledger> steps;  ///< all devices, by position in steps.all
-  /// By position in steps.all: what all devices waited for the loader between the step before it and that one.
-  std::vector<std::int64_t> loaderWaitsBefore;
   RecordingBands bands;  ///< where recording itself may be in them
 };
 
@@ -154,13 +152,6 @@ struct Analysis {
   [[nodiscard]] Ledger meanStepLedger() const;
   /// The sum of that: what shares "of a step" are of.
   [[nodiscard]] std::int64_t meanStepNs() const;
-  /// The time between the markers of steady steps, in which a loader may work. Both are medians, so that an evaluation
-  /// now and then does not count.
-  struct BetweenSteps {
-    std::int64_t ns = 0;
-    std::int64_t loaderWaitNs = 0;  ///< of one device
-  };
-  [[nodiscard]] BetweenSteps betweenSteps() const;
   /// What recording may have added to the entries of meanStepLedger(), and to a step of steps.all.
   [[nodiscard]] Ledger meanStepBands() const;
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;

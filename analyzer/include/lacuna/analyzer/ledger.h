@@ -78,13 +78,23 @@ struct LedgerScope {
 /// Called with contiguous segments in time order that cover the window exactly; neighbours may share a cause.
 using LedgerSink = std::function<void(const LedgerSegment&)>;
 
+/// The time inside of iterations behind the marker of each: the thread of the steps does the program's own work there,
+/// also where nothing was recorded.
+struct StepPauses {
+  prof::ProcessId process;
+  prof::ThreadId thread;
+  prof::StringId name;  ///< the marker's
+  std::vector<prof::TimeWindow> windows;  ///< in order
+};
+StepPauses stepPauses(const Store& store, const Steps& steps);
+
 /// The doings of every launching thread, resolved once and shared by the ledgers of all queues and devices.
 /// Building is O(n log n) in the timeline's host spans; each account() is linear in the device spans of its process
 /// plus O(log n) per idle stretch. Immutable once built; account() may be called from many threads.
 class LedgerAccountant {
  public:
   /// The timeline must outlive the accountant.
-  explicit LedgerAccountant(const Timeline& timeline);
+  explicit LedgerAccountant(const Timeline& timeline, StepPauses pauses = {});
   ~LedgerAccountant();
   LedgerAccountant(LedgerAccountant&&) noexcept;
 

@@ -59,13 +59,16 @@ enum class StepSource : std::uint8_t {
   Period,  ///< the repetition of the work on the busiest queue
 };
 
+/// One iteration: from its marker's begin to the next one's, unless something unusual lies between.
 struct Step {
   std::uint64_t index = 0;  ///< 0, 1, 2, … in the trace
   std::string name;         ///< the marker's own name, "period 3" where there was none
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
+  prof::TimeNs markEndNs = 0;  ///< where its marker ends
   std::uint64_t samples = 0;  ///< batch size if the marker says so
   bool warmUp = false;
+  bool isCut = false;  ///< the last one, where others have pauses behind their markers: its own is not known
 
   [[nodiscard]] std::int64_t durNs() const { return endNs - startNs; }
   [[nodiscard]] bool within(prof::TimeWindow window) const {
@@ -96,6 +99,11 @@ const Step* stepAt(std::span<const Step> steps, prof::TimeNs at);
 
 /// The steps of one process, or of the first one (by rank, then by id) that has any.
 prof::Result<Steps> findSteps(const Store& store, prof::ProcessId process = {});
+
+/// Lets each step last until the next one begins, for what every iteration does there (metrics, logging, asking for a
+/// batch) is part of it. A pause that is unusually long, as an evaluation or a checkpoint now and then makes it, stays
+/// between two steps, as far as it is longer than the usual one: the median, of few steps the shortest.
+void joinUsualPauses(std::vector<Step>& steps);
 
 /// Marks the leading steps that take clearly longer than the second half of the run; never all of them.
 void markWarmUp(std::vector<Step>& steps);

@@ -291,10 +291,8 @@ constexpr std::array kInputs{&parts::loader};
 
 prof::Status compute(Analysis& analysis) {
   const Ledger step = analysis.meanStepLedger();
-  const Analysis::BetweenSteps between = analysis.betweenSteps();
-  analysis.of<LoaderVerdict>() =
-      analyzer::loaderVerdict(analysis.of<LoaderStats>(), analysis.meanStepNs() + between.ns,
-                              step[Cause::LoaderWait] + between.loaderWaitNs, step[Cause::ExposedCopy]);
+  analysis.of<LoaderVerdict>() = analyzer::loaderVerdict(analysis.of<LoaderStats>(), analysis.meanStepNs(),
+                                                         step[Cause::LoaderWait], step[Cause::ExposedCopy]);
   return {};
 }
 

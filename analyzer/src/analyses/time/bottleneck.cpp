@@ -50,13 +50,11 @@ std::string_view tierName(Tier tier) {
   return kNames[static_cast<std::size_t>(tier)];
 }
 
-Bottleneck bottleneckOf(const Ledger& step, std::int64_t loaderWaitBetweenNs) {
+Bottleneck bottleneckOf(const Ledger& step) {
   Bottleneck out;
   for (std::size_t i = 0; i < kCauseCount; ++i)
     prof::addTo(out.shares[static_cast<std::size_t>(boundOf(static_cast<Cause>(i)))].nsPerStep, step.ns[i]);
-  // Many a program fetches its batch in front of the range that it marks as a step.
-  prof::addTo(out.shares[static_cast<std::size_t>(BoundBy::Input)].nsPerStep, loaderWaitBetweenNs);
-  const auto wholeNs = static_cast<double>(std::max<std::int64_t>(1, step.totalNs() + loaderWaitBetweenNs));
+  const auto wholeNs = static_cast<double>(std::max<std::int64_t>(1, step.totalNs()));
   out.by = BoundBy::Device;
   for (std::size_t i = 0; i < kBoundCount; ++i) {
     BoundShare& part = out.shares[i];
@@ -74,8 +72,7 @@ namespace of_bottleneck {
 namespace {
 
 prof::Status compute(Analysis& analysis) {
-  if (!analysis.devices.empty())
-    analysis.of<Bottleneck>() = bottleneckOf(analysis.meanStepLedger(), analysis.betweenSteps().loaderWaitNs);
+  if (!analysis.devices.empty()) analysis.of<Bottleneck>() = bottleneckOf(analysis.meanStepLedger());
   return {};
 }
 

@@ -39,7 +39,7 @@ struct Bottleneck {
   std::array<BoundShare, kBoundCount> shares{};  ///< by BoundBy; they sum to one
   [[nodiscard]] const BoundShare& operator[](BoundBy bound) const { return shares[static_cast<std::size_t>(bound)]; }
 };
-/// Judges a step of devices that did some work. `loaderWaitBetweenNs`: the wait for the loader between steps.
-Bottleneck bottleneckOf(const Ledger& step, std::int64_t loaderWaitBetweenNs);
+/// Judges a step of devices that did some work.
+Bottleneck bottleneckOf(const Ledger& step);
 
 }  // namespace lacuna::analyzer

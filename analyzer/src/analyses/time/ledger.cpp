@@ -140,6 +140,7 @@ Ledger& Ledger::operator+=(const Ledger& other) {
 
 struct LedgerAccountant::Impl {
   const Timeline& timeline;
+  StepPauses pauses;
   LaunchIndex launches;
   std::unordered_map<ThreadId, HostProfile> profiles;
   std::unordered_map<ProcessId, HostProfile> processProfiles;
@@ -148,7 +149,7 @@ struct LedgerAccountant::Impl {
   std::unordered_map<QueueId, std::vector<const DeviceSpan*>> spansOfQueue;
   std::unordered_map<DeviceId, std::vector<const DeviceSpan*>> spansOfDevice;
 
-  explicit Impl(const Timeline& t) : timeline(t), launches(t) {
+  Impl(const Timeline& t, StepPauses between) : timeline(t), pauses(std::move(between)), launches(t) {
     buildProfiles();
     buildDevices();
   }
@@ -163,6 +164,7 @@ struct LedgerAccountant::Impl {
   void splitIdle(const LedgerScope& scope, TimeNs from, TimeNs to, const DeviceSpan* ender, Joiner& out) const;
   void walkThread(ThreadId thread, ProcessId process, TimeNs from, TimeNs to, Joiner& out) const;
   void walkProcess(ProcessId process, TimeNs from, TimeNs to, const HostPiece* annotation, Joiner& out) const;
+  void emitNothing(ProcessId process, TimeNs from, TimeNs to, Joiner& out) const;
   void emitPiece(const HostPiece& piece, TimeNs from, TimeNs to, int depth, Joiner& out) const;
   [[nodiscard]] TimeNs dependencyEnd(const LedgerScope& scope, const DeviceSpan& ender, TimeNs from, TimeNs to) const;
 };
@@ -226,13 +228,29 @@ void LedgerAccountant::Impl::emitPiece(const HostPiece& piece, TimeNs from, Time
   emitSelf(t, to);
 }
 
+/// Nothing was recorded there.
+void LedgerAccountant::Impl::emitNothing(ProcessId process, TimeNs from, TimeNs to, Joiner& out) const {
+  TimeNs t = from;
+  if (process == pauses.process) {
+    const auto& windows = pauses.windows;
+    auto it = std::partition_point(windows.begin(), windows.end(), [&](const TimeWindow& w) { return w.endNs <= from; });
+    for (; it != windows.end() && it->startNs < to; ++it) {
+      const TimeNs a = std::max(t, it->startNs), b = std::min(to, it->endNs);
+      out.add({t, a, Cause::Unknown, {}, {}});
+      out.add({a, b, Cause::HostWork, pauses.name, pauses.thread});
+      t = b;
+    }
+  }
+  out.add({t, to, Cause::Unknown, {}, {}});
+}
+
 void LedgerAccountant::Impl::walkProcess(ProcessId process, TimeNs from, TimeNs to, const HostPiece* annotation,
                                          Joiner& out) const {
   const auto hole = [&](TimeNs a, TimeNs b) {
     if (annotation != nullptr) {
       out.add({a, b, Cause::HostWork, annotation->name, annotation->thread});
     } else {
-      out.add({a, b, Cause::Unknown, {}, {}});
+      emitNothing(process, a, b, out);
     }
   };
   const auto found = processProfiles.find(process);
@@ -313,7 +331,18 @@ void LedgerAccountant::Impl::splitIdle(const LedgerScope& scope, TimeNs from, Ti
   out.add({freed, to, Cause::Launch, ender->name, launch->thread});
 }
 
-LedgerAccountant::LedgerAccountant(const Timeline& timeline) : impl_(std::make_unique<Impl>(timeline)) {}
+StepPauses stepPauses(const Store& store, const Steps& steps) {
+  StepPauses out{.process = steps.process, .thread = steps.thread, .name = {}, .windows = {}};
+  if (steps.source != StepSource::Marker || steps.all.empty()) return out;
+  out.name = store.find(steps.all.front().name);
+  for (const Step& step : steps.all) {
+    if (step.markEndNs < step.endNs) out.windows.push_back({step.markEndNs, step.endNs});
+  }
+  return out;
+}
+
+LedgerAccountant::LedgerAccountant(const Timeline& timeline, StepPauses pauses)
+    : impl_(std::make_unique<Impl>(timeline, std::move(pauses))) {}
 LedgerAccountant::~LedgerAccountant() = default;
 LedgerAccountant::LedgerAccountant(LedgerAccountant&&) noexcept = default;
 

@@ -9,15 +9,15 @@ namespace lacuna::analyzer {
 std::vector<bool> stepsOfMean(const Analysis& analysis) {
   const auto& steps = analysis.steps.all;
   std::vector<bool> counted(steps.size());
-  const auto count = [&](bool warmUp) {
+  const auto count = [&](bool warmUp, bool isCut) {
     bool any = false;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].warmUp != warmUp || !steps[i].within(analysis.window)) continue;
+      if (steps[i].warmUp != warmUp || steps[i].isCut != isCut || !steps[i].within(analysis.window)) continue;
       counted[i] = any = true;
     }
     return any;
   };
-  if (!count(false)) count(true);
+  if (!count(false, false) && !count(false, true) && !count(true, false)) count(true, true);
   return counted;
 }
 

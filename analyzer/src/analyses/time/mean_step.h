@@ -9,7 +9,7 @@
 
 namespace lacuna::analyzer {
 
-/// The steps that a mean step is of: the steady ones within the window, or those of the warm-up where it holds no
+/// The steps that a mean step is of: the steady ones within the window whose end is known; where it holds none of these,
 /// others. None: it is all of the run.
 std::vector<bool> stepsOfMean(const Analysis& analysis);
 

@@ -39,12 +39,13 @@ struct MarkerSet {
       Step& before = steps.back();
       const TimeNs shared = before.endNs - startNs;
       if (2 * shared >= std::min(durNs, before.endNs - before.startNs)) return;
-      before.endNs = startNs;
+      before.endNs = before.markEndNs = startNs;
     }
     steps.push_back({.index = steps.size(),
                      .name = std::string(name),
                      .startNs = startNs,
                      .endNs = startNs + durNs,
+                     .markEndNs = startNs + durNs,
                      .samples = 0,
                      .warmUp = false});
   }
@@ -150,6 +151,7 @@ Steps fromPeriod(const std::vector<Launch>& work, ProcessId process) {
                          .name = "period " + std::to_string(steps.all.size()),
                          .startNs = work[at].startNs,
                          .endNs = end,
+                         .markEndNs = end,
                          .samples = 0,
                          .warmUp = false});
   }
@@ -161,6 +163,17 @@ double matchShare(std::span<const std::uint32_t> sequence, std::size_t period, s
   std::size_t same = 0;
   for (std::size_t i = offset; i + period < sequence.size(); ++i) same += sequence[i] == sequence[i + period] ? 1 : 0;
   return static_cast<double>(same) / static_cast<double>(sequence.size() - offset - period);
+}
+
+/// Fewer steps have no usual length.
+constexpr std::size_t kFewestUsual = 4;
+
+/// How far above their median these times may lie before they are unusual: a quarter of it, or five times the median
+/// deviation.
+std::int64_t usualDeviation(std::vector<std::int64_t> values) {
+  const std::int64_t median = medianOf(values);
+  for (std::int64_t& value : values) value = std::abs(value - median);
+  return std::max(median / 4, 5 * medianOf(std::move(values)));
 }
 
 }  // namespace
@@ -209,13 +222,26 @@ std::int64_t Steps::spreadNs() const {
   return medianOf(std::move(distances));
 }
 
+void joinUsualPauses(std::vector<Step>& steps) {
+  if (steps.size() < 2) return;
+  std::vector<std::int64_t> pauses, iterations;
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    pauses.push_back(steps[i].startNs - steps[i - 1].endNs);
+    iterations.push_back(steps[i].startNs - steps[i - 1].startNs);
+  }
+  const bool areFew = steps.size() < kFewestUsual;
+  const std::int64_t usual = areFew ? *std::ranges::min_element(pauses) : medianOf(pauses);
+  const std::int64_t most = areFew ? usual : usual + usualDeviation(std::move(iterations));
+  steps.back().isCut = usual > 0;
+  for (std::size_t i = 1; i < steps.size(); ++i)
+    prof::addTo(steps[i - 1].endNs, pauses[i - 1] <= most ? pauses[i - 1] : usual);
+}
+
 void markWarmUp(std::vector<Step>& steps) {
-  if (steps.size() < 4) return;
+  if (steps.size() < kFewestUsual) return;
   std::vector<std::int64_t> settled;
   for (std::size_t i = steps.size() / 2; i < steps.size(); ++i) settled.push_back(steps[i].durNs());
-  const std::int64_t median = medianOf(settled);
-  for (std::int64_t& value : settled) value = std::abs(value - median);
-  const std::int64_t limit = median + std::max(median / 4, 5 * medianOf(settled));
+  const std::int64_t limit = medianOf(settled) + usualDeviation(settled);
   for (std::size_t i = 0; i < steps.size() / 2 && steps[i].durNs() > limit; ++i) steps[i].warmUp = true;
 }
 
@@ -253,6 +279,7 @@ prof::Result<Steps> findSteps(const Store& store, ProcessId process) {
     const auto found = markers.find(candidate);
     if (found == markers.end()) continue;
     Steps steps = fromMarkers(found->second, candidate);
+    joinUsualPauses(steps.all);
     markWarmUp(steps.all);
     return steps;
   }

@@ -32,7 +32,7 @@ const Column<BoundPart> kBound[]{
      [](const BoundPart& row) -> TableCell { return std::string(boundName(row.bound)); }},
     {{"ns_per_step", "", ColumnKind::Time, "what of a step it takes"},
      [](const BoundPart& row) -> TableCell { return row.share.nsPerStep; }},
-    {{"share", "", ColumnKind::Share, "of the step with what lies between it and the next one"},
+    {{"share", "", ColumnKind::Share, "of the step"},
      [](const BoundPart& row) -> TableCell { return row.share.share; }},
     {{"tier", "", ColumnKind::Text, "`none`, `moderate`, `high`"},
      [](const BoundPart& row) -> TableCell { return std::string(tierName(row.share.tier)); }},

@@ -41,8 +41,7 @@ constexpr std::array kPrices{Cause::LoaderWait};
 /// More workers than a machine is likely to have cores for are not proposed, and plenty is this part more than needed.
 constexpr std::uint32_t kMostWorkers = 64, kSparePart = 4;
 
-/// Workers that would prepare a batch as fast as the rest of a step consumes one. Both times are with the time between
-/// markers.
+/// Workers that would prepare a batch as fast as the rest of a step consumes one.
 std::uint32_t workersNeeded(const Facts& facts, std::int64_t stepNs, std::int64_t waitPerStep) {
   const LoaderStats& loader = facts.analysis.of<LoaderStats>();
   // Nothing makes a step shorter than the device's work in it.
@@ -120,11 +119,9 @@ std::string adviceOf(const LoaderStats& loader, std::uint32_t workers, bool comp
 void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
   const LoaderStats& loader = analysis.of<LoaderStats>();
-  // Many a program fetches its batch in front of the range that it marks as a step.
-  const Analysis::BetweenSteps between = analysis.betweenSteps();
   const std::int64_t restarts = facts.perStep(loader.stepRestartNs);
-  const std::int64_t cost = facts.costOf(Cause::LoaderWait) + between.loaderWaitNs - restarts;
-  const std::int64_t stepNs = std::max<std::int64_t>(1, analysis.meanStepNs() + between.ns - restarts);
+  const std::int64_t cost = facts.costOf(Cause::LoaderWait) - restarts;
+  const std::int64_t stepNs = std::max<std::int64_t>(1, analysis.meanStepNs() - restarts);
   if (static_cast<double>(cost) / static_cast<double>(stepNs) < kStall) return;
   const std::int64_t wait = std::max(cost, facts.perStep(loader.stepWaitNs) - restarts);
   if (!loader.workersKnown) return addUnknownWorkers(facts, out, cost);
@@ -159,9 +156,7 @@ constinit const FindingRule kLoaderWaitRule{
     .confidences = rules::loader_wait::kConfidences,
     .meaning = "Batches are not ready when the program asks for them, and the device waits.",
     .when =
-        "the ledger's loader wait ≥ {stall} of the step, both with the time between one marked step and the next "
-        "where batches are fetched there (medians, so that an evaluation does not count); with workers also that "
-        "more of them gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the time, or that "
+        "the ledger's loader wait ≥ {stall} of the step; with workers also that more of them gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the time, or that "
         "preparing batches computes > {computes} of its time and ≥ {computing} of a step",
     .fix =
         "`loader.workers=N`: the smallest N whose step in the replay is within {near} of that with plenty; where "

@@ -22,57 +22,69 @@ constexpr Threshold kNoticeable{"noticeable", 8 << 20, Unit::Bytes, "A smaller s
 constexpr Threshold kSteps{"steps", 4, Unit::Count, "Fewer steps have no usual peak."};
 constexpr Threshold kOneTensor{"one tensor", 0.4, Unit::Share, "A tensor that is most of the peak is worth splitting."};
 constexpr Threshold kTensors{"tensors", 8, Unit::Count, "Of a few tensors one is always most of the peak."};
-constexpr std::array kThresholds{kAbove, kNoticeable, kSteps, kOneTensor, kTensors};
+constexpr Threshold kBrief{"brief", 0.1, Unit::Share,
+                           "Memory that rises and falls with the layers is within a fifth of its height for a fifth of "
+                           "a step's allocations."};
+constexpr std::array kThresholds{kAbove, kNoticeable, kSteps, kOneTensor, kTensors, kBrief};
+/// Of the height of the memory above what the steps leave alive: the top fifth begins there.
+constexpr double kTop = 0.8;
 
 constexpr Confidence kSure{"", 0.75, "The peak is recorded; the tensor may be the network's purpose."};
 constexpr std::array kConfidences{kSure};
 
-/// The bytes that are alive without tensors like one, as every step may make its own.
-class WithoutLikes {
+/// The bytes that are alive, of those allocations that count.
+class AliveBytes {
  public:
-  WithoutLikes(const Store& store, const LiveTensor& tensor)
-      : tensor_(tensor), op_(store.find(tensor.op)), name_(store.find(tensor.tensor)) {}
-
-  void apply(const prof::Allocation& row) {
+  /// False for a row that takes no memory and gives none back.
+  bool apply(const prof::Allocation& row, bool counts = true) {
     using prof::MemoryAction;
     const bool takes = row.action == MemoryAction::Allocate || row.action == MemoryAction::ExternalAllocate;
-    if (!takes && row.action != MemoryAction::Free && row.action != MemoryAction::ExternalFree) return;
-    const auto [block, isNew] = bytes_.try_emplace({row.device, row.address}, 0);
+    if (!takes && row.action != MemoryAction::Free && row.action != MemoryAction::ExternalFree) return false;
+    const auto [block, isNew] = blocks_.try_emplace({row.device, row.address}, 0);
     alive_ -= block->second;
-    if (!takes) return void(bytes_.erase(block));
-    block->second = isLike(row) ? 0 : row.bytes;
-    alive_ += block->second;
+    if (takes) {
+      block->second = counts ? row.bytes : 0;
+      alive_ += block->second;
+    } else {
+      blocks_.erase(block);
+    }
+    return true;
   }
-  [[nodiscard]] std::uint64_t aliveBytes() const { return alive_; }
+  [[nodiscard]] std::uint64_t bytes() const { return alive_; }
 
  private:
-  [[nodiscard]] bool isLike(const prof::Allocation& row) const {
-    return row.op == op_ && row.tensor == name_ && row.role == tensor_.role && 2 * row.bytes > tensor_.bytes;
-  }
-
-  const LiveTensor& tensor_;
-  prof::StringId op_, name_;
-  std::map<std::pair<prof::DeviceId, std::uint64_t>, std::uint64_t> bytes_;
+  std::map<std::pair<prof::DeviceId, std::uint64_t>, std::uint64_t> blocks_;
   std::uint64_t alive_ = 0;
 };
 
-/// By how much the peak is above all that is alive when tensors like this one are not: the most that their going gains.
-GainSum aboveOthers(const Analysis& analysis, const OneMemory& one, const LiveTensor& tensor) {
-  const Store& store = *analysis.store;
+/// Calls visit(row) for each allocation and free of this memory up to the end of the window.
+template <class Visit>
+prof::Status forEachRow(const Analysis& analysis, const OneMemory& one, Visit&& visit) {
   const bool isOneOfSeveral = !analysis.of<MemoryTables>().byDevice.empty();
-  WithoutLikes without(store, tensor);
-  std::uint64_t mostBytes = 0;
-  bool hasBegun = false;
-  const auto status = forEachAllocation(store, analysis.window.endNs, [&](const prof::Allocation& row, std::uint64_t) {
+  return forEachAllocation(*analysis.store, analysis.window.endNs, [&](const prof::Allocation& row, std::uint64_t) {
     const bool counts =
         isOneOfSeveral ? row.device == one.device : analysis.scope.only.holdsMemory(row.device, row.thread);
-    if (!counts) return true;
+    if (counts) visit(row);
+    return true;
+  });
+}
+
+/// By how much the peak is above all that is alive when tensors like this one are not, as every step may make its own:
+/// the most that their going gains.
+GainSum aboveOthers(const Analysis& analysis, const OneMemory& one, const LiveTensor& tensor) {
+  const prof::StringId op = analysis.store->find(tensor.op), name = analysis.store->find(tensor.tensor);
+  const auto isLike = [&](const prof::Allocation& row) {
+    return row.op == op && row.tensor == name && row.role == tensor.role && 2 * row.bytes > tensor.bytes;
+  };
+  AliveBytes others;
+  std::uint64_t mostBytes = 0;
+  bool hasBegun = false;
+  const auto status = forEachRow(analysis, one, [&](const prof::Allocation& row) {
     const bool within = row.timeNs >= analysis.window.startNs;
     // The bytes that are alive when the window begins count for it too.
-    if (within && !std::exchange(hasBegun, true)) mostBytes = without.aliveBytes();
-    without.apply(row);
-    if (within) mostBytes = std::max(mostBytes, without.aliveBytes());
-    return true;
+    if (within && !std::exchange(hasBegun, true)) mostBytes = others.bytes();
+    others.apply(row, !isLike(row));
+    if (within) mostBytes = std::max(mostBytes, others.bytes());
   });
   if (!status) return {};
   return GainSum("peak", signedBytes(one.memory.peakBytes))
@@ -115,6 +127,24 @@ bool oneStepRises(const MemoryStats& memory, const StepPeaks& steps, std::uint64
          static_cast<double>(highest) > (1 + kAbove) * static_cast<double>(medianOf(steps.rises)) + kNoticeable;
 }
 
+/// The part of the allocations and frees in the window behind which the memory is in the top fifth of its height. Counted
+/// and not timed, so that a step in which the program mostly waits is like any other.
+double shareAtTop(const Analysis& analysis, const OneMemory& one) {
+  const MemoryStats& memory = one.memory;
+  std::vector<std::int64_t> left;
+  for (const std::uint64_t bytes : memory.stepEndBytes) left.push_back(signedBytes(bytes));
+  const auto base = static_cast<double>(std::min(medianOf(std::move(left)), signedBytes(memory.peakBytes)));
+  const double top = base + kTop * (static_cast<double>(memory.peakBytes) - base);
+  AliveBytes alive;
+  std::uint64_t rows = 0, above = 0;
+  const auto status = forEachRow(analysis, one, [&](const prof::Allocation& row) {
+    if (!alive.apply(row) || row.timeNs < analysis.window.startNs) return;
+    ++rows;
+    if (static_cast<double>(alive.bytes()) >= top) ++above;
+  });
+  return !status || rows == 0 ? 1 : static_cast<double>(above) / static_cast<double>(rows);
+}
+
 bool oneTensorIsMost(const MemoryStats& memory, const LiveTensor& largest) {
   return static_cast<double>(largest.bytes) > kOneTensor * static_cast<double>(memory.peakBytes) &&
          static_cast<double>(memory.live.size()) >= kTensors && static_cast<double>(largest.bytes) > kNoticeable;
@@ -128,7 +158,7 @@ bool findSpike(const Facts& facts, Outcome& out, const OneMemory& one) {
   const LiveTensor* largest = largestPassing(memory);
   if (largest == nullptr) return false;
   const bool oneStep = oneStepRises(memory, steps, usual);
-  if (!oneStep && !oneTensorIsMost(memory, *largest)) return false;
+  if (!oneStep && (!oneTensorIsMost(memory, *largest) || shareAtTop(facts.analysis, one) > kBrief)) return false;
   const std::uint64_t above = oneStep ? memory.peakBytes - usual : 0;
   Finding finding;
   finding.words = oneStep ? "memory{where} peaks at {peak}, {above} above an ordinary step"
@@ -169,7 +199,8 @@ constinit const FindingRule kMemorySpikeRule{
     .when =
         "the peak is {above} above the median step's, of {steps} steps or more, and the step rises {above} and "
         "{noticeable} more than others do above the memory that was alive before; or one tensor above {noticeable} "
-        "(no parameter, no optimizer state; of {tensors} that are alive or more) is {one tensor} of the peak",
+        "(no parameter, no optimizer state; of {tensors} that are alive or more) is {one tensor} of the peak, and the "
+        "memory is in the top fifth of its height for {brief} of the allocations and frees at most",
     .fix =
         "code; bytes: the memory that the one step has above the median one; of one tensor, by how much the peak is "
         "above all that is alive without such tensors (of its origin and role, more than half as large)",

@@ -106,30 +106,6 @@ TEST(AnalysisSteps, AStepIsTheMedianOrElseTheWindow) {
   EXPECT_EQ(analysis.meanStepNs(), 9);
 }
 
-TEST(AnalysisSteps, WhatLiesBetweenThemIsTheMedianOfSteadyNeighbours) {
-  Analysis analysis = ofSteps("wssss");
-  analysis.devices.resize(2);
-  // Gaps of 10 ns but the last, of 50: an evaluation. The first belongs to the warm-up.
-  analysis.steps.all[4].startNs += 40;
-  analysis.steps.all[4].endNs += 40;
-  analysis.ledgers.loaderWaitsBefore = {0, 999, 6, 8, 100};
-  EXPECT_EQ(analysis.betweenSteps().ns, 10);
-  EXPECT_EQ(analysis.betweenSteps().loaderWaitNs, 4) << "8 of two devices";
-  analysis.window = {0, 70};
-  EXPECT_EQ(analysis.betweenSteps().loaderWaitNs, 3) << "7, the middle of 6 and 8, of two devices";
-  analysis.window = {20, 30};
-  EXPECT_EQ(analysis.betweenSteps().ns, 0) << "one step has no neighbour";
-}
-
-TEST(AnalysisSteps, ThatOverlapHaveNothingBetweenThem) {
-  Analysis analysis = ofSteps("ss");
-  analysis.steps.all[0].endNs = 25;
-  analysis.ledgers.loaderWaitsBefore = {0, 0};
-  EXPECT_EQ(analysis.betweenSteps().ns, 0);
-  analysis.ledgers.loaderWaitsBefore.clear();
-  EXPECT_EQ(analysis.betweenSteps().ns, 0) << "nothing was collected";
-}
-
 TEST(AnalysisSteps, BandsAreOfOneDevice) {
   Analysis analysis = ofSteps("wss");
   analysis.ledgers.bands.steps = {ofTimes(90), ofTimes(12, 6), ofTimes(20)};

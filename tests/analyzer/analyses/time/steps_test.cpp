@@ -66,6 +66,60 @@ TEST_F(StepsTest, AMarkerThatBeginsBeforeTheOtherHasEndedEndsIt) {
   EXPECT_EQ(steps.all[2].durNs(), 1000);
 }
 
+TEST_F(StepsTest, AnIterationLastsUntilTheNextOneBegins) {
+  for (TimeNs at = 0; at < 10; ++at) marker(at * 150, 100, "step");
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 10u);
+  EXPECT_EQ(steps.medianNs(), 150) << "metrics between two markers are part of it";
+  EXPECT_EQ(steps.all[3].endNs, steps.all[4].startNs);
+  EXPECT_EQ(steps.all[3].markEndNs, 3 * 150 + 100);
+  EXPECT_EQ(steps.all.back().durNs(), 100) << "nothing shows where the last one would have ended";
+}
+
+TEST_F(StepsTest, AnUnusualPauseStaysBetweenTwoSteps) {
+  TimeNs at = 0;
+  for (int step = 0; step < 12; ++step) {
+    marker(at, 100, "step");
+    at += step == 5 ? 5'000 : 120;  // an evaluation
+  }
+  const Steps steps = found();
+  EXPECT_EQ(steps.all[5].durNs(), 120) << "with the usual pause";
+  EXPECT_EQ(steps.all[6].startNs - steps.all[5].endNs, 4'880);
+  EXPECT_EQ(steps.all[4].durNs(), 120);
+}
+
+TEST_F(StepsTest, ASlowStepKeepsItsUsualPause) {
+  TimeNs at = 0;
+  for (int step = 0; step < 12; ++step) {
+    const TimeNs dur = step == 7 ? 900 : 100;
+    marker(at, dur, "step");
+    at += dur + 20;
+  }
+  const Steps steps = found();
+  EXPECT_EQ(steps.all[7].durNs(), 920);
+  EXPECT_EQ(steps.all[7].endNs, steps.all[8].startNs);
+}
+
+TEST_F(StepsTest, OfFewStepsTheShortestPauseIsTheUsualOne) {
+  for (const TimeNs at : {0, 150, 900}) marker(at, 100, "step");
+  const Steps steps = found();
+  EXPECT_EQ(steps.all[0].durNs(), 150);
+  EXPECT_EQ(steps.all[1].durNs(), 150);
+  EXPECT_EQ(steps.all[2].durNs(), 100);
+}
+
+TEST_F(StepsTest, TheLastStepIsCutWhereOthersHavePauses) {
+  for (TimeNs at = 0; at < 5; ++at) marker(at * 150, 100, "step");
+  const Steps steps = found();
+  EXPECT_TRUE(steps.all.back().isCut);
+  EXPECT_FALSE(steps.all.front().isCut);
+}
+
+TEST_F(StepsTest, NoStepIsCutWhereMarkersFollowEachOther) {
+  for (TimeNs at = 0; at < 5; ++at) marker(at * 100, 100, "step");
+  EXPECT_FALSE(found().all.back().isCut);
+}
+
 TEST_F(StepsTest, AMarkerThatWasNeverClosedIsNoStep) {
   marker(0, 100, "step 0");
   marker(100, 110, "step 1");

@@ -20,6 +20,12 @@ TEST(MemoryLeakFinding, ALeakIsFoundInTheStepsThatWereAskedFor) {
   EXPECT_THAT(faultsOfSteps({.steps = 60}, 10, 40), testing::IsEmpty());
 }
 
+TEST(MemoryLeakFinding, ALongRunThatIsNearlyAllLeakIsStillOne) {
+  // 120 MiB are there all along; the leak is 1 MiB a step, and 3 GiB at the peak.
+  const Analysis analysis = analysed({.steps = 3'000, .operators = 2, .leakBytes = 1 << 20});
+  EXPECT_NE(find(analysis, FindingId::MemoryLeak), nullptr);
+}
+
 TEST(MemoryLeakFinding, ALeakIsNamedThoughTheProgramFreesAllInTheEnd) {
   const Analysis analysis = analysed({.steps = 40, .leakBytes = 16 << 20, .givesAllBack = true});
   const Finding* leak = find(analysis, FindingId::MemoryLeak);

@@ -29,5 +29,10 @@ TEST(MemorySpikeFinding, MemoryIsGainedInBytes) {
   EXPECT_EQ(find(large, FindingId::MemorySpike)->predictedGainBytes, 200 * kMiB);
 }
 
+TEST(MemorySpikeFinding, ALargeTensorThatStaysIsNoSpike) {
+  const RunPlan plan{.largeBytes = 200 << 20, .keepsLarge = true};
+  EXPECT_EQ(find(analysed(plan), FindingId::MemorySpike), nullptr) << "a batch, alive for all of the step";
+}
+
 }  // namespace
 }  // namespace lacuna::analyzer

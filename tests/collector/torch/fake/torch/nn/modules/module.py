@@ -21,6 +21,14 @@ def register_module_forward_hook(hook, always_call=False):
 
 
 class Module:
+    training = True
+
+    def train(self, mode=True):
+        self.training = mode
+
+    def eval(self):
+        self.train(False)
+
     def __call__(self, *arguments):
         for hook in list(_before.values()):
             hook(self, arguments)
