@@ -211,7 +211,7 @@ def write_steps(path, kernel, length):
             category.encode(), name, thread, start, took, args.encode())
     events = []
     for i in range(10):
-        at = 1000 * i
+        at = 2 * length * i
         events.append(event("user_annotation", b"ProfilerStep#%d" % i, at, length + 20, 1))
         events.append(event("cuda_runtime", b"cudaLaunchKernel", at + 1, 5, 1, f'{{"correlation": {i + 1}}}'))
         events.append(event("kernel", kernel, at + 10, length, 7, f'{{"correlation": {i + 1}, "device": 0, "stream": 7}}'))

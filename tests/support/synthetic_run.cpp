@@ -457,7 +457,7 @@ void Rank::runStep(int step) {
     host_ += plan_.profilerNs;
   }
   // A host that runs ahead is held back by the driver; here by the end of the step before the last.
-  host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);
+  if (plan_.queueRoom == 0) host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);
   if (!plan_.stepsMarked) return;
   range(thread_, begin, host_, "step", plan_.numberedSteps ? "batch " + std::to_string(step) : "step");
 }

@@ -38,9 +38,10 @@ constexpr std::int64_t kMostUsualGapNs = 2'000;
 /// A launch waited for room in its queue if it took this long, and so many times the usual call: calls that are merely
 /// slow stay below both.
 constexpr std::int64_t kStuckCallNs = 50'000, kStuckCalls = 20;
-/// So does one that returns while its queue holds nearly as much as it ever did, if that is much: queues hold about a
-/// thousand pieces of work. A host that waits for room wakes when some of it is free, a quarter in our own runtime.
+/// So does one that returns while its queue holds nearly as much as it ever did. A host that waits for room wakes when
+/// some of it is free, a quarter in our own runtime.
 constexpr double kFullQueue = 0.7;
+/// Queues hold about a thousand pieces of work. One that never held so many has never been full.
 constexpr std::int64_t kDeepQueue = 64;
 /// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready;
 /// handing over a batch that is ready takes less.
@@ -160,6 +161,8 @@ class Builder {
   void fillItems(Simulator::Model& model);
   void findFullQueues(const Simulator::Model& model);
   [[nodiscard]] bool waitedForRoom(std::size_t node, std::int64_t callNs, std::int64_t usualNs) const;
+  [[nodiscard]] std::int64_t behindRoom(const Simulator::Model& model, std::size_t node, TimeNs start,
+                                        TimeNs end) const;
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
@@ -176,7 +179,9 @@ class Builder {
   bool cpuDevice_;
   prof::ProcessId process_;
   std::vector<Launched> work_;
-  std::vector<char> full_;  ///< by node: its queue was full when its launch call returned
+  std::unordered_map<QueueId, std::vector<TimeNs>> earlierEnds_;  ///< of work that was launched before the window
+  std::vector<std::vector<TimeNs>> ends_;  ///< by DeviceNode::queue, of all its work, in order
+  std::vector<char> full_;                 ///< by node: its queue was full when its launch call returned
   std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
   HostPhases phases_;
@@ -187,7 +192,12 @@ void Builder::collectNodes(Simulator::Model& model) {
   for (const DeviceSpan& span : timeline_.device) {
     const HostSpan* launch = launches_.find(span);
     if (launch == nullptr || launches_.processOf(launch->thread) != process_) continue;
-    if (launch->startNs >= window_.startNs && launch->startNs < window_.endNs) work_.push_back({&span, launch});
+    if (launch->startNs >= window_.endNs) continue;
+    if (launch->startNs >= window_.startNs) {
+      work_.push_back({&span, launch});
+    } else {
+      earlierEnds_[span.queue].push_back(span.endNs);
+    }
   }
   std::sort(work_.begin(), work_.end(), [](const Launched& a, const Launched& b) {
     return std::tuple(a.launch->startNs, a.span->startNs) < std::tuple(b.launch->startNs, b.span->startNs);
@@ -361,14 +371,21 @@ std::size_t Builder::lastEnd(const Simulator::Model& model, TimeNs from, TimeNs 
 }
 
 void Builder::findFullQueues(const Simulator::Model& model) {
-  std::vector<std::vector<TimeNs>> ends(model.queues);
-  for (std::size_t i = 0; i < work_.size(); ++i) ends[model.nodes[i].queue].push_back(work_[i].span->endNs);
-  for (auto& one : ends) std::sort(one.begin(), one.end());
+  ends_.resize(model.queues);
   std::vector<std::int64_t> launched(model.queues), most(model.queues), held(work_.size());
   for (std::size_t i = 0; i < work_.size(); ++i) {
+    auto& ends = ends_[model.nodes[i].queue];
+    if (ends.empty()) {
+      ends = earlierEnds_[work_[i].span->queue];
+      launched[model.nodes[i].queue] = static_cast<std::int64_t>(ends.size());
+    }
+    ends.push_back(work_[i].span->endNs);
+  }
+  for (auto& ends : ends_) std::sort(ends.begin(), ends.end());
+  for (std::size_t i = 0; i < work_.size(); ++i) {
     const std::size_t queue = model.nodes[i].queue;
-    const auto& done = ends[queue];
-    held[i] = ++launched[queue] - (std::upper_bound(done.begin(), done.end(), returned(work_[i])) - done.begin());
+    const auto ended = std::upper_bound(ends_[queue].begin(), ends_[queue].end(), returned(work_[i]));
+    held[i] = ++launched[queue] - (ended - ends_[queue].begin());
     most[queue] = std::max(most[queue], held[i]);
   }
   full_.assign(work_.size(), 0);
@@ -376,6 +393,14 @@ void Builder::findFullQueues(const Simulator::Model& model) {
     const std::int64_t deepest = most[model.nodes[i].queue];
     full_[i] = deepest >= kDeepQueue && static_cast<double>(held[i]) >= kFullQueue * static_cast<double>(deepest) ? 1 : 0;
   }
+}
+
+/// The part of a launch call that is left behind its wait for room. What made room may have been launched before the
+/// window; then the host waits for nothing that is replayed.
+std::int64_t Builder::behindRoom(const Simulator::Model& model, std::size_t node, TimeNs start, TimeNs end) const {
+  const auto& ends = ends_[model.nodes[node].queue];
+  const auto behind = std::upper_bound(ends.begin(), ends.end(), end);
+  return behind == ends.begin() ? end - start : end - std::max(start, *std::prev(behind));
 }
 
 /// A call that returns when its work is done waits for that instead.
@@ -410,7 +435,8 @@ void Builder::fillItems(Simulator::Model& model) {
     if (item.kind == HostItemKind::Launch) {
       if (waitedForRoom(from.node, item.durNs, usualCall)) {
         item.room = lastEnd(model, start, end, launched);
-        if (item.room != kNowhere) item.durNs = end - model.nodes[item.room].measuredEndNs;
+        item.durNs = item.room != kNowhere ? end - model.nodes[item.room].measuredEndNs
+                                           : behindRoom(model, from.node, start, end);
       }
       launched = std::max(launched, from.node + 1);
       item.blocks = blocks(work_[from.node]);

@@ -72,29 +72,43 @@ std::int64_t lessBy(std::int64_t beforeNs, std::int64_t afterNs) {
   return std::max<std::int64_t>(0, beforeNs - afterNs);
 }
 
-/// See Prediction::takenNsPerStep. All steps are chains of such pieces.
-std::optional<std::int64_t> takenPerStep(const Scenario& scenario) {
+/// What a change takes off the pieces of each step; nothing where it does more than that.
+std::optional<Completions> takenOfSteps(const Scenario& scenario) {
   const Simulator::Model& base = *scenario.base;
   if (scenario.unstalled) return std::nullopt;
-  std::int64_t ns = 0;
+  Completions out;
+  out.atNs.assign(base.steps, 0);
+  out.runLength = base.measured.runLength;
   for (std::size_t i = 0; i < base.items.size(); ++i) {
     const HostItem& before = base.items[i];
     const HostItem& after = scenario.items[i];
     if (before.node != after.node || before.room != after.room || before.blocks != after.blocks ||
         before.periodNs != after.periodNs)
       return std::nullopt;
+    std::int64_t& ns = out.atNs[before.step];
     prof::addTo(ns, lessBy(before.gapNs, after.gapNs) + lessBy(before.durNs, after.durNs));
-  }
-  for (std::size_t i = 0; i < base.nodes.size(); ++i) {
-    const DeviceNode& before = base.nodes[i];
-    const DeviceNode& after = scenario.nodes[i];
+    if (before.kind != HostItemKind::Launch) continue;
+    const DeviceNode& was = base.nodes[before.node];
+    const DeviceNode& is = scenario.nodes[before.node];
     // A bond that a change adds makes no step shorter.
-    if (before.queue != after.queue || (before.after != kNowhere && before.after != after.after)) return std::nullopt;
-    prof::addTo(ns, lessBy(before.durNs, after.durNs));
+    if (was.queue != is.queue || (was.after != kNowhere && was.after != is.after)) return std::nullopt;
+    prof::addTo(ns, lessBy(was.durNs, is.durNs));
     for (const auto delay : {&DeviceNode::launchDelayNs, &DeviceNode::queueGapNs, &DeviceNode::afterGapNs})
-      prof::addTo(ns, scenario.removed[i] != 0 ? before.*delay : lessBy(before.*delay, after.*delay));
+      prof::addTo(ns, scenario.removed[before.node] != 0 ? was.*delay : lessBy(was.*delay, is.*delay));
   }
-  return ns / static_cast<std::int64_t>(base.steps);
+  for (std::int64_t& ns : out.atNs) {
+    prof::addTo(out.totalNs, ns);
+    ns = out.totalNs;
+  }
+  return out;
+}
+
+/// See Prediction::takenNsPerStep. All steps are chains of such pieces; the typical step may lose more than the mean one
+/// does, whose first piece is cut off where the replay begins.
+std::optional<std::int64_t> takenPerStep(const Scenario& scenario) {
+  const auto taken = takenOfSteps(scenario);
+  if (!taken) return std::nullopt;
+  return std::max(taken->totalNs / static_cast<std::int64_t>(scenario.base->steps), taken->typicalNs());
 }
 
 std::int64_t workTakenPerStep(const Scenario& scenario) {

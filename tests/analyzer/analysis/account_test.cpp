@@ -107,7 +107,7 @@ TEST(Account, TheWindowIsThatOfTheChosenSteps) {
     TimeWindow window;
   };
   // The trace ends with rank 1's last step.
-  for (const Case& one : {Case{{}, {0, 385}}, Case{{{0, 1}}, {0, 80}}, Case{{{1, 3}}, {100, 280}},
+  for (const Case& one : {Case{{}, {0, 385}}, Case{{{0, 1}}, {0, 100}}, Case{{{1, 3}}, {100, 300}},
                           Case{{{3, 4}}, {300, 380}}, Case{{{0, 4}}, {0, 380}}}) {
     TwoRankTrace trace;
     const Accounted made = accountOf(trace.out, choosing(one.steps));
@@ -154,7 +154,7 @@ TEST(Account, ARanksStepsAreItsOwn) {
     const Accounted made = accountOf(trace.out, choosing({{1, 2}}, "", rank));
     ASSERT_TRUE(made.status);
     EXPECT_EQ(made.analysis.window.startNs, 100 + 5 * rank);
-    EXPECT_EQ(made.analysis.window.endNs, 180 + 5 * rank);
+    EXPECT_EQ(made.analysis.window.endNs, 200 + 5 * rank);
     EXPECT_EQ(made.analysis.steps.thread, ThreadId(static_cast<std::uint32_t>(rank + 1)));
   }
 }

@@ -29,10 +29,9 @@ TEST(LaunchBoundFinding, AGainInPercentIsOfTheReplayedStep) {
   EXPECT_EQ(found->baseNsPerStep, prediction.baseNsPerStep);
   EXPECT_EQ(found->gainShare(), prediction.gainShare());
   // The marked part of the step is half of it.
-  EXPECT_GT(found->baseNsPerStep, analysis.meanStepNs() * 3 / 2);
+  EXPECT_NEAR(static_cast<double>(found->baseNsPerStep), static_cast<double>(analysis.meanStepNs()), 1e5);
   EXPECT_LT(found->gainShare(), 0.6);
-  const std::string share = fmt::format(" ({:.1f} % of {:.2f} ms), confidence", 100 * prediction.gainShare(),
-                                        static_cast<double>(found->baseNsPerStep) / 1e6);
+  const std::string share = fmt::format(" ({:.1f} %), confidence", 100 * prediction.gainShare());
   EXPECT_THAT(renderText(analysis, {{"findings"}, 200, false}), testing::HasSubstr(share));
 }
 

@@ -82,7 +82,7 @@ TEST(LoaderWaitFinding, AWaitInFrontOfTheMarkedStepIsFound) {
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 12e6, 0.05 * 12e6);
   EXPECT_GT(finding->predictedGainNsPerStep, 10'000'000);
-  EXPECT_THAT(finding->title, testing::HasSubstr("74 % of it"));  // of 16 ms, not of the 4 ms that are marked
+  EXPECT_THAT(finding->title, testing::HasSubstr("74.2 % of it"));  // of 16 ms, not of the 4 ms that are marked
   EXPECT_NE(analysis.of<LoaderVerdict>().bound, LoaderBound::None);
   EXPECT_EQ(find(analysis, FindingId::SyncInStep), nullptr);
 }
