@@ -278,6 +278,14 @@ class Modules:
         self.paths = {}
         self.local = threading.local()
         self.handles = []
+        modules = torch.nn.modules
+        self.norms = self.kinds(modules, ("batchnorm", "_BatchNorm"))
+        self.biased = self.kinds(modules, ("linear", "Linear"), ("conv", "_ConvNd"))
+
+    @staticmethod
+    def kinds(modules, *names):
+        found = (getattr(getattr(modules, file, None), name, None) for file, name in names)
+        return tuple(kind for kind in found if kind is not None)
 
     def install(self):
         module = self.torch.nn.modules.module
@@ -328,7 +336,16 @@ class Modules:
                 stack.append((None, self.voice.open(PHASE, b"forward")))
                 self.voice.role(ROLES["activation"])
             self.learn(module)
+        if self.norms and isinstance(module, self.norms):
+            self.look_for_bias(module)
         stack.append((module, self.voice.open(MODULE, self.path(module))))
+
+    def look_for_bias(self, norm):
+        """A batch norm subtracts the bias again that the layer in front of it adds."""
+        layer = self.local.__dict__.get("leaf")
+        if isinstance(layer, self.biased) and getattr(layer, "bias", None) is not None:
+            self.norms = ()  # once is enough
+            self.voice.knob(b"conv_bias", b"on")
 
     def after(self, module, arguments, result):
         stack = self.local.__dict__.get("stack")
@@ -338,6 +355,8 @@ class Modules:
             owner, level = stack.pop()
             if owner is module:
                 self.voice.close(level)
+                if self.norms and not getattr(module, "_modules", None):
+                    self.local.leaf = module
                 break
         if len(stack) == 1 and stack[0][0] is None:
             self.voice.close(stack.pop()[1])

@@ -36,7 +36,10 @@ void scaleLoader(Scenario& scenario, double factor) {
     // Behind a batch that came late, only handing it over is left of the wait.
     item.durNs = scaled(item.durNs, factor);
   }
-  scenario.loader.batchNs = std::max<std::int64_t>(1, scaled(scenario.loader.batchNs, factor));
+  LoaderModel& loader = scenario.loader;
+  loader.batchNs = std::max<std::int64_t>(1, scaled(loader.batchNs, factor));
+  // A worker that prepares the next batch is slow to hand the last one over.
+  loader.handoverNs = loader.idleHandoverNs + scaled(loader.handoverNs - loader.idleHandoverNs, std::min(1.0, factor));
 }
 
 void playLoader(Scenario& scenario) {

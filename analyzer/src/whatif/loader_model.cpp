@@ -19,12 +19,16 @@ namespace {
 using prof::Range;
 using prof::TimeNs;
 
+/// Of so many batches one is handed over as quickly as the quickest that are no accident.
+constexpr std::size_t kQuickest = 10;
+
 struct Batches {
   std::vector<std::int64_t> preparedNs;  ///< what each took on its worker
   std::vector<std::int64_t> handedNs;    ///< from there to the consumer
 };
 
-/// One batch on one thread: its stages follow one another there. Numbers begin again with each epoch.
+/// One batch on one thread: its stages follow one another there. Numbers begin again with each epoch, so that of epochs
+/// of one batch all have the same.
 struct BatchTime {
   std::uint64_t number = 0;
   TimeNs startNs = 0;
@@ -40,6 +44,13 @@ class BatchTimes {
       current = {number, start, end};
     }
     current.endNs = std::max(current.endNs, end);
+  }
+  /// The thread waits for its next batch, or for room for the last one.
+  void pause(prof::ThreadId thread) {
+    const auto current = current_.find(thread);
+    if (current == current_.end()) return;
+    finish(current->second);
+    current_.erase(current);
   }
   void take(std::uint64_t number, TimeNs from, TimeNs to) { taken_.push_back({number, from, to}); }
   Batches all() {
@@ -73,7 +84,8 @@ Batches batchesOf(const Store& store, prof::TimeWindow window) {
   BatchTimes times;
   const prof::StringId loader = store.find("loader");
   const prof::StringId wait = store.find("wait");
-  const std::array noBatch{store.find("put"), store.find(kLoaderChanges[0]), store.find(kLoaderChanges[1])};
+  const prof::StringId put = store.find("put");
+  const std::array noBatch{store.find(kLoaderChanges[0]), store.find(kLoaderChanges[1])};
   if (!loader) return {};
   const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name,
                                  &Range::payload, &Range::payloadType>(
@@ -81,7 +93,9 @@ Batches batchesOf(const Store& store, prof::TimeWindow window) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (category[i] != loader || type[i] == prof::PayloadType::None) continue;
           if (std::find(noBatch.begin(), noBatch.end(), name[i]) != noBatch.end()) continue;
-          if (name[i] == wait) {
+          if (name[i] == put) {
+            times.pause(thread[i]);
+          } else if (name[i] == wait) {
             times.take(payload[i], start[i], start[i] + dur[i]);
           } else {
             times.prepare(thread[i], payload[i], start[i], start[i] + dur[i]);
@@ -97,6 +111,13 @@ std::int64_t meanOf(const std::vector<std::int64_t>& values) {
   std::int64_t sum = 0;
   for (const std::int64_t value : values) prof::addTo(sum, value);
   return count == 0 ? 0 : sum / count;
+}
+
+std::int64_t quickestOf(std::vector<std::int64_t> values) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / kQuickest);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint32_t otherwise) {
@@ -121,6 +142,7 @@ LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model)
     loader.batchNs = batches.preparedNs.empty() ? analysis.of<LoaderStats>().batchNs() : medianOf(batches.preparedNs);
     // The mean: a consumer that now and then waits long for a batch that is ready waits as long for any loader's.
     loader.handoverNs = meanOf(batches.handedNs);
+    loader.idleHandoverNs = std::min(loader.handoverNs, quickestOf(batches.handedNs));
     return loader;
   }
   std::vector<std::int64_t> prepared;

@@ -99,6 +99,7 @@ class Builder {
     collectRepeats(model);
     findFullQueues(model);
     collectItems();
+    findEpochs();
     linkNodes(model);
     fillItems(model);
     model.hostLostShare = hostLostShare();
@@ -165,6 +166,7 @@ class Builder {
                                         TimeNs end) const;
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
+  void findEpochs();
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
   [[nodiscard]] prof::DeviceId deviceOf(QueueId queue) const {
     const auto found = timeline_.topology.deviceOfQueue.find(queue);
@@ -184,6 +186,7 @@ class Builder {
   std::vector<char> full_;                 ///< by node: its queue was full when its launch call returned
   std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
+  std::vector<TimeNs> epochs_;  ///< when the first batch of each was asked for
   HostPhases phases_;
 };
 
@@ -450,6 +453,7 @@ void Builder::fillItems(Simulator::Model& model) {
     if (item.kind == HostItemKind::LoaderWait) {
       const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
       item.periodNs = item.durNs > interval / kLateParts ? interval : 0;
+      item.beginsEpoch = std::ranges::binary_search(epochs_, from.span->startNs);
       lastReady = end;
     }
     now = end;
@@ -470,6 +474,24 @@ void Builder::noteCompletion(Simulator::Model& model, const HostItem& item, Time
   at[item.step] = std::max(at[item.step], end - window_.startNs);
   if (item.kind == HostItemKind::Launch)
     at[item.step] = std::max(at[item.step], model.nodes[item.node].measuredEndNs - window_.startNs);
+}
+
+/// The waits for batches of number 0. A loader that does not number its batches has none.
+void Builder::findEpochs() {
+  using prof::Range;
+  const Store& store = *analysis_.store;
+  const StringId loader = store.find("loader"), wait = store.find("wait");
+  if (!loader || !wait) return;
+  const auto status =
+      store.scan<&Range::startNs, &Range::category, &Range::name, &Range::payload, &Range::payloadType>(
+          window_, [&](std::uint64_t, auto start, auto category, auto name, auto payload, auto type) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              const bool isFirst = type[i] != prof::PayloadType::None && payload[i] == 0;
+              if (isFirst && category[i] == loader && name[i] == wait) epochs_.push_back(start[i]);
+            }
+          });
+  if (!status) epochs_.clear();
+  std::ranges::sort(epochs_);
 }
 
 std::int64_t Builder::busyPerStep(const Simulator::Model& model) const {

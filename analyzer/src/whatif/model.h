@@ -64,6 +64,7 @@ struct HostItem {
   std::size_t node = kNowhere;  ///< the work launched, or waited for
   std::size_t room = kNowhere;  ///< a launch that had to wait for room in its queue: the work that made it
   std::int64_t periodNs = 0;    ///< loader: from the batch before becoming ready to this one; 0: it was ready in time
+  bool beginsEpoch = false;     ///< loader: workers prepare nothing of an epoch before its first batch is asked for
   bool blocks = false;          ///< a launch that returns when its work is done, or that executes it itself
   bool inOptimizer = false;
   bool inZeroGrad = false;
@@ -80,6 +81,7 @@ struct LoaderModel {
   bool serial = false;          ///< the training thread prepares them itself, in its waits
   std::int64_t batchNs = 0;     ///< one batch on one worker; 0: not recorded
   std::int64_t handoverNs = 0;  ///< from a batch becoming ready to the consumer having it
+  std::int64_t idleHandoverNs = 0;  ///< the same by a worker that prepares no other batch meanwhile
   double cpuShare = -1;         ///< of a batch's preparation that computes; -1: not recorded
   [[nodiscard]] bool canBePlayed() const { return workers > 0 && batchNs > 0; }
 };

@@ -22,7 +22,8 @@ std::int64_t LoaderLine::take(const HostItem& item, std::int64_t now) {
   const std::size_t ahead = std::size_t{loader.workers} * loader.prefetch;
   std::int64_t begin = taken_.size() < ahead ? kLongAgo / 2 : taken_[taken_.size() - ahead];
   auto& worker = *std::min_element(free_.begin(), free_.end());
-  begin = std::max(begin, worker);
+  if (item.beginsEpoch) epochBeganAt_ = now;
+  begin = std::max({begin, worker, epochBeganAt_});
   worker = begin + loader.batchNs;
   const std::int64_t has = std::max(now, worker) + loader.handoverNs;
   taken_.push_back(has);

@@ -24,6 +24,7 @@ class LoaderLine {
   std::vector<std::int64_t> free_;
   std::vector<std::int64_t> taken_;
   std::int64_t ready_ = INT64_MIN;
+  std::int64_t epochBeganAt_ = INT64_MIN / 2;
 };
 
 /// The host's program and the queues. Passes follow each other as the program's steps did.

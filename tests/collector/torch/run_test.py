@@ -211,6 +211,59 @@ class Modes(unittest.TestCase):
         self.assertEqual(self.knobs, [])
 
 
+class Norm:
+    _modules = {}
+
+
+class Linear:
+    def __init__(self, bias, children=None):
+        self.bias, self._modules = bias, children or {}
+
+
+class BiasBeforeNorm(unittest.TestCase):
+    """PyTorch as far as it says which layers are called behind each other."""
+
+    def setUp(self):
+        self.knobs = []
+        self.nn = types.SimpleNamespace(modules=types.SimpleNamespace(
+            batchnorm=types.SimpleNamespace(_BatchNorm=Norm), linear=types.SimpleNamespace(Linear=Linear)))
+        self.modules = lacuna_torch.Modules(self, self, self)
+        self.modules.learn = lambda root: None
+
+    def knob(self, name, value):
+        self.knobs.append((name.decode(), value.decode()))
+
+    def is_grad_enabled(self):
+        return False
+
+    def nothing(self, *_):
+        return 0
+
+    begin = open = close = role = nothing
+
+    def call(self, *modules):
+        for module in modules:
+            self.modules.before(module, ())
+            self.modules.after(module, (), None)
+
+    def test_is_told_once(self):
+        self.call(Linear("bias"), Norm(), Linear("bias"), Norm())
+        self.assertEqual(self.knobs, [("conv_bias", "on")])
+
+    def test_is_none_without_a_bias_or_with_a_layer_between(self):
+        self.call(Linear(None), Norm(), Linear("bias"), Linear(None), Norm())
+        self.assertEqual(self.knobs, [])
+
+    def test_a_container_around_the_layer_is_no_layer_between(self):
+        layer = Linear("bias")
+        container = Linear(None, {"layer": layer})
+        self.modules.before(container, ())
+        self.call(layer)
+        self.modules.after(container, (), None)
+        self.call(Norm())
+        self.assertEqual(self.knobs, [("conv_bias", "on")])
+
+
 class TorchRun(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

@@ -36,6 +36,7 @@ void addLaunches(LaunchStats& launches, const LaunchStats& more) {
   launches.launches += more.launches;
   launches.shorterThanCall += more.shorterThanCall;
   launches.foundQueueEmpty += more.foundQueueEmpty;
+  launches.inPlace += more.inPlace;
   launches.unmatched += more.unmatched;
 }
 
@@ -70,6 +71,7 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
       leanDelays.push_back(delays.back() - costs->within(delay));
     }
     if (span.endNs - span.startNs < callNs) ++stats.shorterThanCall;
+    if (callNs == 0 && launch->startNs == span.startNs) ++stats.inPlace;
   }
   std::uint64_t depthSum = 0;
   for (auto& [queue, work] : queues) {

@@ -215,9 +215,13 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
   using prof::Range;
   OperatorPatterns stats;
   struct Last {
+    TimeNs startNs = INT64_MIN;
     TimeNs endNs = INT64_MIN;
     StringId name, shapes;
     prof::ArgSetId args;
+    std::uint64_t sequence = 0;  ///< in the graph of gradients; 0: not known
+    bool copies = false;         ///< it converts indeed, as the copy inside of it shows
+    bool goesOn = false;         ///< by its place in that graph it converts what was just converted
   };
   std::unordered_map<ThreadId, Last> lastOf;
   std::optional<Args> args;
@@ -228,19 +232,36 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
     if (!args) args.emplace(store);
     return firstType(*args, before.args, from) != firstType(*args, after.args, to);
   };
+  // Sources without shapes: the next number in the graph of gradients.
+  const auto followsInGraph = [&](const Last& before, const Last& after) {
+    const bool hasShapes = !firstShape(store.text(before.shapes)).empty();
+    return !hasShapes && before.copies && before.sequence != 0 && after.sequence == before.sequence + 1;
+  };
+  const StringId copy = store.find("aten::_to_copy");
   NameClasses classes(store);
   std::unordered_map<StringId, int> kinds;  // 1 takes a bias, 2 batch norm, 3 converts
   std::unordered_map<StringId, bool> half;
   const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category,
-                                 &Range::name, &Range::text, &Range::queue, &Range::args>(
+                                 &Range::name, &Range::text, &Range::queue, &Range::args, &Range::payload,
+                                 &Range::payloadType>(
       window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto text,
-                  auto queue, auto set) {
+                  auto queue, auto set, auto payload, auto type) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs) continue;
           if (!scope.only.holds(thread[i]) || !scope.steps.hold(start[i])) continue;
           if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
           Last& last = lastOf[thread[i]];
-          if (start[i] < last.endNs) continue;  // inside the one before
+          const auto countTrip = [&](TimeNs from, TimeNs to) {
+            ++stats.roundTrips;
+            if (roundTrips != nullptr) roundTrips->push_back({from, to});
+          };
+          if (start[i] < last.endNs) {  // inside the one before
+            if (name[i] == copy && copy && !last.copies) {
+              last.copies = true;
+              if (last.goesOn) countTrip(last.startNs, last.endNs);
+            }
+            continue;
+          }
           const auto [kind, isNew] = kinds.try_emplace(name[i], 0);
           if (isNew) {
             const std::string_view op = store.text(name[i]);
@@ -250,10 +271,11 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
             ++stats.biasedNorms;
             if (stats.biasedNorm.empty()) stats.biasedNorm = store.text(last.name);
           }
-          const Last now{start[i] + dur[i], name[i], text[i], set[i]};
-          if (kind->second == 3 && last.name && kinds[last.name] == 3 && goesOn(last, now)) {
-            ++stats.roundTrips;
-            if (roundTrips != nullptr) roundTrips->push_back({start[i], now.endNs});
+          Last now{start[i], start[i] + dur[i], name[i], text[i], set[i]};
+          if (type[i] == prof::PayloadType::U64) now.sequence = payload[i];
+          if (kind->second == 3 && last.name && kinds[last.name] == 3) {
+            if (goesOn(last, now)) countTrip(start[i], now.endNs);
+            now.goesOn = followsInGraph(last, now);
           }
           if (isMatrixWork(store.text(name[i]))) {
             const auto [isHalf, unseen] = half.try_emplace(text[i], false);

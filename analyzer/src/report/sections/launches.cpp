@@ -105,6 +105,8 @@ const Column<LaunchStats> kLaunches[]{
      kValueOf<&LaunchStats::shorterThanCall>},
     {{"found_queue_empty", "", ColumnKind::Count, "launches when nothing ran or waited on the queue"},
      kValueOf<&LaunchStats::foundQueueEmpty>},
+    {{"in_place", "", ColumnKind::Count, "executed by the thread that launches, as a CPU's operators are"},
+     kValueOf<&LaunchStats::inPlace>},
     {{"mean_queue_depth", "", ColumnKind::Number, "work launched and not finished, as each launch finds it"},
      kValueOf<&LaunchStats::meanQueueDepth>},
     {{"unmatched", "", ColumnKind::Count, "device work without a recorded launch"}, kValueOf<&LaunchStats::unmatched>},

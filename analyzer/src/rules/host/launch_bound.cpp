@@ -52,6 +52,8 @@ bool isBound(const Facts& facts, std::int64_t cost) {
   const LaunchStats& launches = facts.analysis.of<LaunchStats>();
   const double perStep = facts.timesAStep(launches.stepLaunches);
   if (facts.shareOfStep(cost) < kLeast || perStep < kLaunches) return false;
+  // Work in place finds its queue empty by its nature, and no launch of it could come sooner.
+  if (2 * launches.inPlace >= launches.launches) return false;
   if (static_cast<double>(cost) > (facts.onlyHost() ? kMostIdleOfCpu : kMostIdle) * perStep) return false;
   const double few = kSmall * static_cast<double>(std::max<std::uint64_t>(1, launches.launches));
   return static_cast<double>(launches.foundQueueEmpty) >= few || static_cast<double>(launches.shorterThanCall) >= few;
@@ -101,7 +103,7 @@ constinit const FindingRule kLaunchBoundRule{
     .when =
         "host work and launch ≥ {least} of the step, ≥ {launches} launches a step with at most {idle per launch} of "
         "it for each ({idle per operator} where the CPU is the device), ≥ {small} of them into an empty queue or "
-        "longer than their work",
+        "longer than their work; not where the thread that launches executes half of them or more itself",
     .fix = "`static_graph=on` or `fuse=on`, whichever gains more",
     .refutedBy = "a larger batch whose steps take longer in proportion",
     .detect = rules::launch_bound::detect,

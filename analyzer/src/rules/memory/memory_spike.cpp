@@ -19,13 +19,15 @@ namespace {
 
 constexpr Threshold kAbove{"above", 0.25, Unit::Share, "Steps whose shapes differ vary by less in most runs."};
 constexpr Threshold kNoticeable{"noticeable", 8 << 20, Unit::Bytes, "A smaller spike is nothing that anybody minds."};
+constexpr Threshold kOfDevice{"of the device", 0.001, Unit::Share,
+                              "Nor is one of less than a thousandth of the device's memory."};
 constexpr Threshold kSteps{"steps", 4, Unit::Count, "Fewer steps have no usual peak."};
 constexpr Threshold kOneTensor{"one tensor", 0.4, Unit::Share, "A tensor that is most of the peak is worth splitting."};
 constexpr Threshold kTensors{"tensors", 8, Unit::Count, "Of a few tensors one is always most of the peak."};
 constexpr Threshold kBrief{"brief", 0.1, Unit::Share,
                            "Memory that rises and falls with the layers is within a fifth of its height for a fifth of "
                            "a step's allocations."};
-constexpr std::array kThresholds{kAbove, kNoticeable, kSteps, kOneTensor, kTensors, kBrief};
+constexpr std::array kThresholds{kAbove, kNoticeable, kOfDevice, kSteps, kOneTensor, kTensors, kBrief};
 /// Of the height of the memory above what the steps leave alive: the top fifth begins there.
 constexpr double kTop = 0.8;
 
@@ -120,11 +122,21 @@ const LiveTensor* largestPassing(const MemoryStats& memory) {
   return largest;
 }
 
-bool oneStepRises(const MemoryStats& memory, const StepPeaks& steps, std::uint64_t usual) {
+/// Bytes that are worth anybody's attention on this device.
+double noticeableOn(const Analysis& analysis, const OneMemory& one) {
+  double least = kNoticeable;
+  for (const DeviceAccount& device : analysis.devices) {
+    const bool isIts = device.id == one.device || analysis.devices.size() == 1;
+    if (isIts) least = std::max(least, kOfDevice * static_cast<double>(device.memoryBytes));
+  }
+  return least;
+}
+
+bool oneStepRises(const MemoryStats& memory, const StepPeaks& steps, std::uint64_t usual, double noticeable) {
   const std::int64_t highest = steps.rises.empty() ? 0 : *std::ranges::max_element(steps.rises);
   return static_cast<double>(steps.peaks.size()) >= kSteps &&
          static_cast<double>(memory.peakBytes) > (1 + kAbove) * static_cast<double>(usual) &&
-         static_cast<double>(highest) > (1 + kAbove) * static_cast<double>(medianOf(steps.rises)) + kNoticeable;
+         static_cast<double>(highest) > (1 + kAbove) * static_cast<double>(medianOf(steps.rises)) + noticeable;
 }
 
 /// The part of the allocations and frees in the window behind which the memory is in the top fifth of its height. Counted
@@ -145,9 +157,9 @@ double shareAtTop(const Analysis& analysis, const OneMemory& one) {
   return !status || rows == 0 ? 1 : static_cast<double>(above) / static_cast<double>(rows);
 }
 
-bool oneTensorIsMost(const MemoryStats& memory, const LiveTensor& largest) {
+bool oneTensorIsMost(const MemoryStats& memory, const LiveTensor& largest, double noticeable) {
   return static_cast<double>(largest.bytes) > kOneTensor * static_cast<double>(memory.peakBytes) &&
-         static_cast<double>(memory.live.size()) >= kTensors && static_cast<double>(largest.bytes) > kNoticeable;
+         static_cast<double>(memory.live.size()) >= kTensors && static_cast<double>(largest.bytes) > noticeable;
 }
 
 /// Whether the memory has a spike.
@@ -157,8 +169,9 @@ bool findSpike(const Facts& facts, Outcome& out, const OneMemory& one) {
   const auto usual = static_cast<std::uint64_t>(medianOf(steps.peaks));
   const LiveTensor* largest = largestPassing(memory);
   if (largest == nullptr) return false;
-  const bool oneStep = oneStepRises(memory, steps, usual);
-  if (!oneStep && (!oneTensorIsMost(memory, *largest) || shareAtTop(facts.analysis, one) > kBrief)) return false;
+  const double noticeable = noticeableOn(facts.analysis, one);
+  const bool oneStep = oneStepRises(memory, steps, usual, noticeable);
+  if (!oneStep && (!oneTensorIsMost(memory, *largest, noticeable) || shareAtTop(facts.analysis, one) > kBrief)) return false;
   const std::uint64_t above = oneStep ? memory.peakBytes - usual : 0;
   Finding finding;
   finding.words = oneStep ? "memory{where} peaks at {peak}, {above} above an ordinary step"
@@ -198,7 +211,7 @@ constinit const FindingRule kMemorySpikeRule{
     .meaning = "One step, or one tensor, needs far more memory than the rest.",
     .when =
         "the peak is {above} above the median step's, of {steps} steps or more, and the step rises {above} and "
-        "{noticeable} more than others do above the memory that was alive before; or one tensor above {noticeable} "
+        "{noticeable} ({of the device} or more) more than others do above the memory that was alive before; or one tensor above that "
         "(no parameter, no optimizer state; of {tensors} that are alive or more) is {one tensor} of the peak, and the "
         "memory is in the top fifth of its height for {brief} of the allocations and frees at most",
     .fix =
