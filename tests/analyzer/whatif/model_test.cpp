@@ -73,6 +73,16 @@ class RecordedProgram {
     for (TimeNs at = 0; at < steps_ * stepNs_; at += stepNs_) range(at + from, at + to, "loader", "wait");
     return *this;
   }
+  /// In each step an epoch of one batch, which a worker begins when the program asks for it.
+  RecordedProgram& epoch(TimeNs from, TimeNs to) {
+    for (TimeNs at = 0; at < steps_ * stepNs_; at += stepNs_) {
+      stage(ThreadId(1), at + from, at + to, "wait", "loader=0");
+      stage(ThreadId(2), at + from, at + to - 10, "fetch", "loader=0 worker=0");
+      stage(ThreadId(2), at + to - 10, at + to + 50, "put", "loader=0 worker=0");
+    }
+    out_.append(Thread{.id = ThreadId(2), .process = ProcessId(1)});
+    return *this;
+  }
   /// Nothing where there is no device work.
   std::unique_ptr<Simulator::Model> model() {
     analysis_ = *analyse(out_.build());
@@ -80,6 +90,17 @@ class RecordedProgram {
   }
 
  private:
+  void stage(ThreadId thread, TimeNs from, TimeNs to, const char* name, const char* whose) {
+    out_.append(Range{.startNs = from,
+                      .durNs = to - from,
+                      .thread = thread,
+                      .category = out_.intern("loader"),
+                      .name = out_.intern(name),
+                      .text = out_.intern(whose),
+                      .payloadType = PayloadType::U64,
+                      .payload = 0});
+  }
+
   StoreBuilder out_;
   Analysis analysis_;
   int steps_;
@@ -188,6 +209,16 @@ TEST(ReplayModel, BatchesThatCameLateHaveAPace) {
     EXPECT_EQ(model->items[4].durNs, one.waitNs);
     EXPECT_EQ(model->items[4].periodNs, one.periodNs) << one.waitNs;
   }
+}
+
+TEST(ReplayModel, EpochsOfOneBatchHaveABatchEach) {
+  RecordedProgram program(6);
+  const auto model = program.epoch(100, 400).launch(420, 430, 450, 500).model();
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->loader.workers, 1U);
+  EXPECT_EQ(model->loader.batchNs, 290) << "all have number 0, and the worker pauses between them";
+  EXPECT_EQ(model->loader.handoverNs, 10);
+  for (const HostItem& item : model->items) EXPECT_EQ(item.beginsEpoch, item.kind == HostItemKind::LoaderWait);
 }
 
 TEST(ReplayModel, OneWaitInsideAnotherIsPartOfIt) {

@@ -74,6 +74,20 @@ TEST(Replay, AQueueWorksItsWorkOffInOrder) {
   EXPECT_EQ(program.totalNs(), 14 + 500 + 2 + 5 + 50) << "the queue has long been empty";
 }
 
+TEST(Replay, WorkersPrepareNothingOfAnEpochBeforeItBegins) {
+  Program program;
+  for (int i = 0; i < 6; ++i) program.batch(100, 0).launch(0, 10).nextStep();
+  program.model.loader = {.workers = 1, .prefetch = 4, .batchNs = 60};
+  const auto endOf = [&](bool ofOneBatch) {
+    for (HostItem& item : program.model.items) item.beginsEpoch = ofOneBatch && item.kind == HostItemKind::LoaderWait;
+    Scenario scenario = program.scenario();
+    scenario.pipelined = true;
+    return Replay(scenario).pass().totalNs;
+  };
+  EXPECT_EQ(endOf(false), 6 * 102 + 10) << "each batch is ready when it is asked for";
+  EXPECT_EQ(endOf(true), 6 * 162 + 10) << "each epoch's only batch is begun when it is asked for";
+}
+
 TEST(Replay, OtherQueuesAreWaitedForWhereTheyWere) {
   Program program;
   program.launch(0, 100).launch(0, 30, 1);

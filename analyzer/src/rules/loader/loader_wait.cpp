@@ -103,6 +103,13 @@ bool workersAreIdle(const LoaderStats& loader, std::int64_t stepNs) {
   return loader.batchNs() > 0 && busy < kIdleWorkers;
 }
 
+/// Whether batches that cost nothing would hide the wait.
+bool cheaperHelps(const Facts& facts, std::int64_t stepNs) {
+  if (workersAreIdle(facts.analysis.of<LoaderStats>(), stepNs)) return false;
+  const auto free = facts.play("loader*0");
+  return free && free->gainShare() >= kStall;
+}
+
 std::string adviceOf(const LoaderStats& loader, std::uint32_t workers, bool computes) {
   const std::string have = loader.workers > 0 ? fmt::format("{} now", loader.workers)
                                               : std::string("the training thread prepares batches itself now");
@@ -128,11 +135,11 @@ void detect(const Facts& facts, Outcome& out) {
   const std::uint32_t workers = workersNeeded(facts, stepNs, wait);
   const auto gain = facts.play(fmt::format("loader.workers={}", workers));
   const bool computes = preparingComputes(loader, stepNs);
-  // A wait for workers that no further one shortens is the price of handing over, unless the batches cost too much.
-  const bool fewHelp = gain && (workersAreIdle(loader, stepNs) || gain->gainShare() < kLeastGain);
-  if (loader.workers > 0 && fewHelp && !computes) return;
+  const bool moreHelp = !gain || (!workersAreIdle(loader, stepNs) && gain->gainShare() >= kLeastGain);
+  // A wait that neither more workers nor quicker ones shorten is the price of handing over.
+  if (loader.workers > 0 && !moreHelp && !computes && !cheaperHelps(facts, stepNs)) return;
   Finding finding = waiting(facts, cost);
-  if (gain && gain->gainNs() <= 0) {
+  if (gain && (gain->gainNs() <= 0 || (loader.workers > 0 && !moreHelp && !computes))) {
     finding.advice = fmt::format("make preparing a batch cheaper{}; more workers would not help{}", slowStage(loader),
                                  computes ? ": the host's cores are busy as it is" : "");
     return out.addBounded(std::move(finding), "loader*0");
@@ -156,7 +163,7 @@ constinit const FindingRule kLoaderWaitRule{
     .confidences = rules::loader_wait::kConfidences,
     .meaning = "Batches are not ready when the program asks for them, and the device waits.",
     .when =
-        "the ledger's loader wait ≥ {stall} of the step; with workers also that more of them gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the time, or that "
+        "the ledger's loader wait ≥ {stall} of the step; with workers also that more of them, or batches that cost nothing (then ≥ {stall}), gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the time, or that "
         "preparing batches computes > {computes} of its time and ≥ {computing} of a step",
     .fix =
         "`loader.workers=N`: the smallest N whose step in the replay is within {near} of that with plenty; where "
