@@ -18,6 +18,7 @@
   BOTH(sequences)                                \
   BOTH(operators)                                \
   ANALYSIS(operatorPatterns)                     \
+  ANALYSIS(gradientUse)                          \
   SECTION(ranges)                                \
   ANALYSIS(projection)                           \
   BOTH(calls)                                    \

@@ -40,9 +40,9 @@ CATALOGUE = (
     Fault("bias-before-norm", ("bias-before-norm",), lambda plan: plan["family"] in NORMED),
     Fault("gradients-zeroed", ("zero-grad",)),
     Fault("looped-optimizer", ("optimizer-fused", "tiny-kernels")),
-    Fault("double-forward", ()),
+    Fault("double-forward", ("unused-gradients",)),
     Fault("double-precision-detour", ("dtype-round-trip",)),
-    Fault("evaluates-with-gradients", (), lambda plan: plan["evaluates"]),
+    Fault("evaluates-with-gradients", ("unused-gradients",), lambda plan: plan["evaluates"]),
     Fault("too-many-threads", ()),
     # Memory.
     Fault("keeps-graphs", ("memory-leak",), memory=True),

@@ -41,6 +41,7 @@
   FINDING(ZeroGrad)              \
   FINDING(TinyKernels)           \
   FINDING(BiasBeforeNorm)        \
+  FINDING(UnusedGradients)       \
   FINDING(HalfOnCpu)             \
   FINDING(DtypeRoundTrip)        \
   FINDING(Amp)                   \
