@@ -33,6 +33,7 @@
   BOTH(copies)                                   \
   BOTH(efficiency)                               \
   ANALYSIS(contention)                           \
+  ANALYSIS(stepThread)                           \
   ANALYSIS(overhead)
 
 /// For the kinds of lines that a use of the registry leaves out.

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "analyses/disturbance/thread_share.h"
+
 namespace lacuna::analyzer {
 namespace {
 
@@ -22,33 +24,6 @@ TimeWindow beforeSteps(const Analysis& analysis) {
   TimeNs work = analysis.devices.front().window.startNs;
   for (const DeviceAccount& device : analysis.devices) work = std::min(work, device.window.startNs);
   return {work, std::max(work, analysis.steps.all.front().startNs)};
-}
-
-prof::TrackId trackOf(const Store& store, prof::ThreadId thread, std::string_view name) {
-  for (std::uint64_t i = 0; thread && i < store.rows<prof::CounterTrack>(); ++i) {
-    const auto track = store.row<prof::CounterTrack>(i);
-    if (track.thread == thread && store.text(track.name) == name) return track.id;
-  }
-  return {};
-}
-
-/// The mean over the window of a counter in percent, each value of which is of the time since the one before; -1 where
-/// it has none.
-prof::Result<double> meanShare(const Store& store, prof::TrackId wanted, TimeWindow window) {
-  using prof::CounterSample;
-  double percentNs = 0;
-  TimeNs lastNs = window.startNs;
-  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      {window.startNs, window.endNs + 1}, [&](std::uint64_t, auto time, auto track, auto value) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          if (track[i] != wanted || time[i] <= lastNs || time[i] > window.endNs) continue;
-          percentNs += value[i] * static_cast<double>(time[i] - lastNs);
-          lastNs = time[i];
-        }
-      });
-  if (!status) return status.error();
-  if (lastNs == window.startNs) return -1.0;
-  return std::clamp(percentNs / 100 / static_cast<double>(lastNs - window.startNs), 0.0, 1.0);
 }
 
 /// What a thread's samples within the window stand for, by the innermost frame.
@@ -97,11 +72,9 @@ prof::Status findHostBeforeSteps(Analysis& analysis) {
   const TimeWindow window = beforeSteps(analysis);
   if (analysis.of<UnknownPlaces>().beforeNs == 0 || window.startNs >= window.endNs) return {};
   const Store& store = *analysis.store;
-  for (const auto& [name, into] : {std::pair("thread CPU", &analysis.of<UnknownPlaces>().ranShare),
-                                   std::pair("waiting for a core", &analysis.of<UnknownPlaces>().waitedShare)}) {
-    const prof::TrackId track = trackOf(store, analysis.steps.thread, name);
-    if (!track) continue;
-    const auto share = meanShare(store, track, window);
+  for (const auto& [name, into] : {std::pair(kThreadCpu, &analysis.of<UnknownPlaces>().ranShare),
+                                   std::pair(kWaitingForCore, &analysis.of<UnknownPlaces>().waitedShare)}) {
+    const auto share = threadShare(store, analysis.steps.thread, name, window);
     if (!share) return share.error();
     *into = *share;
   }

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <map>
 
+#include "analyses/disturbance/thread_share.h"
 #include "analyses/work/launches.h"
 #include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/bounds.h"
@@ -41,6 +42,22 @@ bool Facts::isWorthActing(std::int64_t nsPerStep) const {
 
 std::int64_t Facts::costOf(Cause cause) const {
   return analysis.meanStepLedger()[cause];
+}
+
+std::int64_t Facts::asleepNs() const {
+  const StepThread& thread = analysis.of<StepThread>();
+  if (thread.ranShare < 0 || thread.waitedShare < 0) return 0;
+  const double awake = std::min(1.0, thread.ranShare + thread.waitedShare);
+  const std::int64_t asleep = prof::wholeOf<std::int64_t>((1 - awake) * static_cast<double>(analysis.meanStepNs()));
+  // It may sleep while it waits, and while a device works that is not its own.
+  std::int64_t elsewhere = costOf(Cause::LoaderWait) + costOf(Cause::Synchronisation) + costOf(Cause::OffCpu);
+  if (!worksInPlace()) prof::addTo(elsewhere, analysis.meanStepLedger().busyNs());
+  return std::clamp<std::int64_t>(asleep - elsewhere, 0, costOf(Cause::HostWork));
+}
+
+bool Facts::worksInPlace() const {
+  const LaunchStats& launches = analysis.of<LaunchStats>();
+  return launches.launches > 0 && launches.inPlace >= launches.launches - launches.inPlace;
 }
 
 bool Facts::onlyHost() const {

@@ -129,6 +129,23 @@ std::uint32_t knobOr(const Analysis& analysis, std::string_view name, std::uint3
 
 }  // namespace
 
+std::vector<TimeNs> epochBegins(const Store& store, prof::TimeWindow window) {
+  std::vector<TimeNs> begins;
+  const prof::StringId loader = store.find("loader"), wait = store.find("wait");
+  if (!loader || !wait) return begins;
+  const auto status =
+      store.scan<&Range::startNs, &Range::category, &Range::name, &Range::payload, &Range::payloadType>(
+          window, [&](std::uint64_t, auto start, auto category, auto name, auto payload, auto type) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              const bool isFirst = type[i] != prof::PayloadType::None && payload[i] == 0;
+              if (isFirst && category[i] == loader && name[i] == wait) begins.push_back(start[i]);
+            }
+          });
+  if (!status) return {};
+  std::ranges::sort(begins);
+  return begins;
+}
+
 LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model) {
   LoaderModel loader;
   if (!analysis.of<LoaderStats>().present) return loader;

@@ -14,6 +14,8 @@
 #include "analyses/work/repeats.h"
 #include "lacuna/prof/bounds.h"
 #include "whatif/host_phases.h"
+#include "whatif/queue_room.h"
+#include "whatif/replayed_steps.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -23,9 +25,7 @@ using prof::StringId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
-/// Steps are left out until the timeline to replay has at most this many rows, which keeps a prediction quick.
-constexpr std::uint64_t kMaxRows = 1'000'000;
-/// A trace without steps is replayed whole or not at all; it may have so many times kMaxRows.
+/// A trace without steps is replayed whole or not at all; it may have so many times kMostReplayedRows.
 constexpr std::uint64_t kMostWithoutSteps = 4;
 /// Work that starts within this of the end of another queue's work waited for that: devices take some microseconds.
 constexpr TimeNs kWokenWithinNs = 10'000;
@@ -38,11 +38,6 @@ constexpr std::int64_t kMostUsualGapNs = 2'000;
 /// A launch waited for room in its queue if it took this long, and so many times the usual call: calls that are merely
 /// slow stay below both.
 constexpr std::int64_t kStuckCallNs = 50'000, kStuckCalls = 20;
-/// So does one that returns while its queue holds nearly as much as it ever did. A host that waits for room wakes when
-/// some of it is free, a quarter in our own runtime.
-constexpr double kFullQueue = 0.7;
-/// Queues hold about a thousand pieces of work. One that never held so many has never been full.
-constexpr std::int64_t kDeepQueue = 64;
 /// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready;
 /// handing over a batch that is ready takes less.
 constexpr std::int64_t kLateParts = 20;
@@ -50,40 +45,9 @@ constexpr std::int64_t kLateParts = 20;
 /// short windows.
 constexpr TimeNs kMarginParts = 4, kMarginNs = 1'000'000;
 
-struct Chosen {
-  TimeWindow window;
-  std::vector<TimeNs> stepStarts;  ///< one at least
-};
-
-/// What the replay looks at: the steady steps that were asked for, as many as are cheap.
-Chosen chooseReplayed(const Analysis& analysis) {
-  std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
-  const TimeWindow all = analysis.store->span();
-  if (steps.empty()) {
-    // Without steps the run is what the devices' own windows span.
-    TimeWindow window = analysis.window;
-    for (const DeviceAccount& device : analysis.devices) {
-      const bool first = &device == &analysis.devices.front();
-      window.startNs = first ? device.window.startNs : std::min(window.startNs, device.window.startNs);
-      window.endNs = first ? device.window.endNs : std::max(window.endNs, device.window.endNs);
-    }
-    return {window, {window.startNs}};
-  }
-  const double perNs = static_cast<double>(timelineRows(*analysis.store)) /
-                       static_cast<double>(std::max<TimeNs>(1, all.endNs - all.startNs));
-  const double rows = perNs * static_cast<double>(steps.back().endNs - steps.front().startNs);
-  if (rows > static_cast<double>(kMaxRows)) {
-    const auto keep = static_cast<std::size_t>(static_cast<double>(steps.size()) * kMaxRows / rows);
-    steps.resize(std::max<std::size_t>(1, keep));
-  }
-  Chosen chosen{{steps.front().startNs, steps.back().endNs}, {}};
-  for (const Step& step : steps) chosen.stepStarts.push_back(step.startNs);
-  return chosen;
-}
-
 class Builder {
  public:
-  Builder(const Analysis& analysis, const Timeline& timeline, const Chosen& chosen, bool isCpu)
+  Builder(const Analysis& analysis, const Timeline& timeline, const ReplayedSteps& chosen, bool isCpu)
       : analysis_(analysis),
         timeline_(timeline),
         window_(chosen.window),
@@ -97,9 +61,7 @@ class Builder {
     if (model.nodes.empty()) return false;
     phases_.collect(analysis_, timeline_, window_, launches_, process_);
     collectRepeats(model);
-    findFullQueues(model);
     collectItems();
-    findEpochs();
     linkNodes(model);
     fillItems(model);
     model.hostLostShare = hostLostShare();
@@ -160,13 +122,11 @@ class Builder {
   void linkNodes(Simulator::Model& model);
   [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const;
   void fillItems(Simulator::Model& model);
-  void findFullQueues(const Simulator::Model& model);
-  [[nodiscard]] bool waitedForRoom(std::size_t node, std::int64_t callNs, std::int64_t usualNs) const;
-  [[nodiscard]] std::int64_t behindRoom(const Simulator::Model& model, std::size_t node, TimeNs start,
-                                        TimeNs end) const;
+  [[nodiscard]] QueueRoom queueRoom(const Simulator::Model& model);
+  [[nodiscard]] bool waitedForRoom(const QueueRoom& room, std::size_t node, std::int64_t callNs,
+                                   std::int64_t usualNs) const;
   static std::size_t lastEnd(const Simulator::Model& model, TimeNs from, TimeNs to, std::size_t launched);
   void noteCompletion(Simulator::Model& model, const HostItem& item, TimeNs end) const;
-  void findEpochs();
   [[nodiscard]] std::size_t stepAt(TimeNs t) const;
   [[nodiscard]] prof::DeviceId deviceOf(QueueId queue) const {
     const auto found = timeline_.topology.deviceOfQueue.find(queue);
@@ -182,11 +142,8 @@ class Builder {
   prof::ProcessId process_;
   std::vector<Launched> work_;
   std::unordered_map<QueueId, std::vector<TimeNs>> earlierEnds_;  ///< of work that was launched before the window
-  std::vector<std::vector<TimeNs>> ends_;  ///< by DeviceNode::queue, of all its work, in order
-  std::vector<char> full_;                 ///< by node: its queue was full when its launch call returned
   std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
   std::vector<Item> items_;
-  std::vector<TimeNs> epochs_;  ///< when the first batch of each was asked for
   HostPhases phases_;
 };
 
@@ -373,43 +330,24 @@ std::size_t Builder::lastEnd(const Simulator::Model& model, TimeNs from, TimeNs 
   return found;
 }
 
-void Builder::findFullQueues(const Simulator::Model& model) {
-  ends_.resize(model.queues);
-  std::vector<std::int64_t> launched(model.queues), most(model.queues), held(work_.size());
-  for (std::size_t i = 0; i < work_.size(); ++i) {
-    auto& ends = ends_[model.nodes[i].queue];
-    if (ends.empty()) {
-      ends = earlierEnds_[work_[i].span->queue];
-      launched[model.nodes[i].queue] = static_cast<std::int64_t>(ends.size());
-    }
-    ends.push_back(work_[i].span->endNs);
-  }
-  for (auto& ends : ends_) std::sort(ends.begin(), ends.end());
+QueueRoom Builder::queueRoom(const Simulator::Model& model) {
+  std::vector<std::vector<TimeNs>> earlier(model.queues);
+  std::vector<QueueRoom::Launch> launches;
   for (std::size_t i = 0; i < work_.size(); ++i) {
     const std::size_t queue = model.nodes[i].queue;
-    const auto ended = std::upper_bound(ends_[queue].begin(), ends_[queue].end(), returned(work_[i]));
-    held[i] = ++launched[queue] - (ended - ends_[queue].begin());
-    most[queue] = std::max(most[queue], held[i]);
+    if (const auto ends = earlierEnds_.find(work_[i].span->queue); ends != earlierEnds_.end()) {
+      earlier[queue] = std::move(ends->second);
+      earlierEnds_.erase(ends);
+    }
+    launches.push_back({.queue = queue, .returnedNs = returned(work_[i]), .endNs = work_[i].span->endNs});
   }
-  full_.assign(work_.size(), 0);
-  for (std::size_t i = 0; i < work_.size(); ++i) {
-    const std::int64_t deepest = most[model.nodes[i].queue];
-    full_[i] = deepest >= kDeepQueue && static_cast<double>(held[i]) >= kFullQueue * static_cast<double>(deepest) ? 1 : 0;
-  }
-}
-
-/// The part of a launch call that is left behind its wait for room. What made room may have been launched before the
-/// window; then the host waits for nothing that is replayed.
-std::int64_t Builder::behindRoom(const Simulator::Model& model, std::size_t node, TimeNs start, TimeNs end) const {
-  const auto& ends = ends_[model.nodes[node].queue];
-  const auto behind = std::upper_bound(ends.begin(), ends.end(), end);
-  return behind == ends.begin() ? end - start : end - std::max(start, *std::prev(behind));
+  return {std::move(earlier), launches};
 }
 
 /// A call that returns when its work is done waits for that instead.
-bool Builder::waitedForRoom(std::size_t node, std::int64_t callNs, std::int64_t usualNs) const {
+bool Builder::waitedForRoom(const QueueRoom& room, std::size_t node, std::int64_t callNs, std::int64_t usualNs) const {
   if (blocks(work_[node])) return false;
-  return full_[node] != 0 || callNs > std::max(kStuckCallNs, kStuckCalls * usualNs);
+  return room.wasFull(node) || callNs > std::max(kStuckCallNs, kStuckCalls * usualNs);
 }
 
 void Builder::fillItems(Simulator::Model& model) {
@@ -421,6 +359,8 @@ void Builder::fillItems(Simulator::Model& model) {
     if (from.kind == HostItemKind::Launch) calls.push_back(from.span->endNs - from.span->startNs);
   }
   const std::int64_t usualCall = medianOf(calls);
+  const QueueRoom room = queueRoom(model);
+  const std::vector<TimeNs> epochs = epochBegins(*analysis_.store, window_);
   for (const Item& from : items_) {
     HostItem item;
     item.kind = from.kind;
@@ -436,10 +376,11 @@ void Builder::fillItems(Simulator::Model& model) {
     phases_.mark(item, from.span->startNs);
     item.durNs = end - start;
     if (item.kind == HostItemKind::Launch) {
-      if (waitedForRoom(from.node, item.durNs, usualCall)) {
+      if (waitedForRoom(room, from.node, item.durNs, usualCall)) {
         item.room = lastEnd(model, start, end, launched);
+        // What made room may have been launched before the window; then the host waits for nothing that is replayed.
         item.durNs = item.room != kNowhere ? end - model.nodes[item.room].measuredEndNs
-                                           : behindRoom(model, from.node, start, end);
+                                           : room.behindWait(from.node, start, end);
       }
       launched = std::max(launched, from.node + 1);
       item.blocks = blocks(work_[from.node]);
@@ -453,7 +394,7 @@ void Builder::fillItems(Simulator::Model& model) {
     if (item.kind == HostItemKind::LoaderWait) {
       const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
       item.periodNs = item.durNs > interval / kLateParts ? interval : 0;
-      item.beginsEpoch = std::ranges::binary_search(epochs_, from.span->startNs);
+      item.beginsEpoch = std::ranges::binary_search(epochs, from.span->startNs);
       lastReady = end;
     }
     now = end;
@@ -474,24 +415,6 @@ void Builder::noteCompletion(Simulator::Model& model, const HostItem& item, Time
   at[item.step] = std::max(at[item.step], end - window_.startNs);
   if (item.kind == HostItemKind::Launch)
     at[item.step] = std::max(at[item.step], model.nodes[item.node].measuredEndNs - window_.startNs);
-}
-
-/// The waits for batches of number 0. A loader that does not number its batches has none.
-void Builder::findEpochs() {
-  using prof::Range;
-  const Store& store = *analysis_.store;
-  const StringId loader = store.find("loader"), wait = store.find("wait");
-  if (!loader || !wait) return;
-  const auto status =
-      store.scan<&Range::startNs, &Range::category, &Range::name, &Range::payload, &Range::payloadType>(
-          window_, [&](std::uint64_t, auto start, auto category, auto name, auto payload, auto type) {
-            for (std::size_t i = 0; i < start.size(); ++i) {
-              const bool isFirst = type[i] != prof::PayloadType::None && payload[i] == 0;
-              if (isFirst && category[i] == loader && name[i] == wait) epochs_.push_back(start[i]);
-            }
-          });
-  if (!status) epochs_.clear();
-  std::ranges::sort(epochs_);
 }
 
 std::int64_t Builder::busyPerStep(const Simulator::Model& model) const {
@@ -541,10 +464,10 @@ double lostToOthers(const CoreContention& contention) {
 }  // namespace
 
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
-  const Chosen chosen = chooseReplayed(analysis);
+  const ReplayedSteps chosen = chooseReplayed(analysis);
   const auto [start, end] = chosen.window;
   const TimeNs margin = (end - start) / kMarginParts + kMarginNs;
-  if (timelineRows(*analysis.store) > kMostWithoutSteps * kMaxRows && analysis.steps.all.empty()) return nullptr;
+  if (timelineRows(*analysis.store) > kMostWithoutSteps * kMostReplayedRows && analysis.steps.all.empty()) return nullptr;
   const auto timeline = loadTimeline(*analysis.store, {start - margin, end + margin});
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();

@@ -146,6 +146,9 @@ SteadyProgram steadyProgram(const Simulator::Model& model);
 /// make the step wait: only whole rounds of theirs tell the pace.
 std::size_t runLengthOf(const LoaderModel& loader, std::size_t steps);
 LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model);
+/// When the program asked for the first batch of each epoch, as batches are numbered; in order. None where the loader
+/// does not number them.
+std::vector<prof::TimeNs> epochBegins(const Store& store, prof::TimeWindow window);
 double stepNoise(const Completions& completions);
 
 /// Reads the model off the timeline of the steady steps; nothing when no device work lies in them.

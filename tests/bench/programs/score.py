@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """Records drawn PyTorch programs and compares the report's findings with the faults that the programs have. A fault
-counts where repairing it makes the unrecorded program faster by LEAST_GAIN or more, or where it costs memory."""
+counts where repairing it makes the unrecorded program faster by LEAST_GAIN or more, or where it costs memory. A finding
+is false where it names no fault of the program and stays when all of them are repaired."""
 
 import json
 import os
@@ -46,10 +47,14 @@ class Programs:
     def words(self, seed, without):
         return [self.python, PROGRAM, "--seed", seed, "--seconds", self.seconds, "--without", ",".join(without)]
 
-    def record(self, seed):
-        trace = os.path.join(self.folder, f"seed{seed}.lcn")
-        run(self.lacuna, "run", "--torch", "--no-report", "--force", "-o", trace, "--", *self.words(seed, ()))
-        return trace
+    def findings(self, seed, without, keep):
+        """What the report of a recording finds."""
+        trace = os.path.join(self.folder, f"seed{seed}{'.repaired' if without else ''}.lcn")
+        run(self.lacuna, "run", "--torch", "--no-report", "--force", "-o", trace, "--", *self.words(seed, without))
+        report = json.loads(run(self.lacuna, "report", trace, "--json"))
+        if not keep:
+            os.remove(trace)
+        return report["findings"]
 
     def plain_ns(self, seed, without):
         times = os.path.join(self.folder, "times")
@@ -76,39 +81,43 @@ class Score:
                 ("torch.precision", self.rightly / max(1, named))]
 
 
-def judge(programs, seed, score, keep):
-    """Prints a line for each fault that was missed and each finding that names none."""
-    plan = draw.draw(seed)
-    trace = programs.record(seed)
-    report = json.loads(run(programs.lacuna, "report", trace, "--json"))
-    if not keep:
-        os.remove(trace)
-    findings = [finding["id"] for finding in report["findings"] if finding["kind"] == "fault"]
-    possible = [finding["id"] for finding in report["findings"]]
-    score.cases += 1
-    right = set()
-    lines = []
-    for name in plan["faults"]:
+def judge_faults(programs, seed, faults, found, total):
+    """A line for each fault of the program."""
+    for name in faults:
         fault = BY_NAME[name]
         gain = None if fault.memory else programs.gain(seed, (name,))
-        named = [key for key in fault.findings if key in possible]
-        right.update(fault.findings)
+        named = [key for key in fault.findings if key in found]
         matters = fault.memory or gain >= LEAST_GAIN
-        if matters:
-            score.planted += 1
-            score.found += bool(named)
+        total.planted += matters
+        total.found += matters and bool(named)
         text = "memory" if gain is None else f"{100 * gain:.0f} % faster without it"
-        lines.append(f"{'found ' if named else 'MISSED' if matters else 'small '} {name} ({text}): {', '.join(named) or '-'}")
-    for finding in report["findings"]:
-        if finding["kind"] != "fault":
-            continue
-        isRight = finding["id"] in right
-        score.rightly += isRight
-        score.wrongly += not isRight
-        if not isRight:
-            lines.append(f"FALSE  {finding['title']} [{finding['id']}]")
+        yield f"{'found ' if named else 'MISSED' if matters else 'small '} {name} ({text}): {', '.join(named) or '-'}"
+
+
+def judge_findings(programs, seed, faults, findings, keep, total):
+    """A line for each finding that claims a fault which is not there: one that names none of the program's, and that the
+    program without its faults has too."""
+    expected = {key for name in faults for key in BY_NAME[name].findings}
+    claims = [finding for finding in findings if finding["kind"] == "fault"]
+    doubtful = faults and any(finding["id"] not in expected for finding in claims)
+    remaining = {finding["id"] for finding in programs.findings(seed, ("all",), keep)} if doubtful else set()
+    for finding in claims:
+        is_right = finding["id"] in expected or (faults and finding["id"] not in remaining)
+        total.rightly += bool(is_right)
+        total.wrongly += not is_right
+        if not is_right:
+            yield f"FALSE  {finding['title']} [{finding['id']}]"
+
+
+def judge(programs, seed, total, keep):
+    plan = draw.draw(seed)
+    findings = programs.findings(seed, (), keep)
+    total.cases += 1
     print(f"seed {seed}: {plan['family']}, {len(plan['faults'])} faults, {len(findings)} findings", file=sys.stderr)
-    for line in lines:
+    found = {finding["id"] for finding in findings}
+    for line in judge_faults(programs, seed, plan["faults"], found, total):
+        print(f"    {line}", file=sys.stderr, flush=True)
+    for line in judge_findings(programs, seed, plan["faults"], findings, keep, total):
         print(f"    {line}", file=sys.stderr, flush=True)
 
 

@@ -58,7 +58,7 @@ bool checksNumbers(std::string_view name) {
 
 bool fillsMemory(std::string_view name) {
   // multi_tensor_apply_kernel<…, ZeroFunctor<…>> of _foreach_zero_
-  return containsAny(lowered(name), {"fill", "zerofunctor"});
+  return containsAny(lowered(name), {"fill", "zerofunctor"}) || writesZeros(name);
 }
 
 bool isPointwiseWork(std::string_view name) {
@@ -118,6 +118,10 @@ bool convertsType(std::string_view op) {
 
 bool writesZeros(std::string_view op) {
   return op == "aten::zero_" || op == "aten::_foreach_zero_" || op == "zero_" || op == "fill_";
+}
+
+bool worksOnList(std::string_view kernel) {
+  return containsAny(lowered(kernel), {"_foreach_", "multi_tensor"});
 }
 
 bool clearsGradients(std::string_view range) {

@@ -39,6 +39,9 @@ bool convertsType(std::string_view op);
 /// Fills in place. The runtime's zero_ is a fill_; PyTorch's fill_ by itself writes any number.
 bool writesZeros(std::string_view op);
 
+/// Does for a list of tensors what others do for one.
+bool worksOnList(std::string_view kernel);
+
 /// Ranges of the host.
 bool clearsGradients(std::string_view range);
 bool belongsToOptimizer(std::string_view range);

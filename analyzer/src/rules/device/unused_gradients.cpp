@@ -3,7 +3,6 @@
 #include <array>
 
 #include "analyses/work/gradient_use.h"
-#include "analyses/work/launches.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -23,13 +22,11 @@ void detect(const Facts& facts, Outcome& out) {
   const GradientUse& use = facts.analysis.of<GradientUse>();
   if (use.unusedShare() < kOperators) return;
   // Elsewhere an operator's time is the host's, and the device's work is not known by its place in the graph.
-  const LaunchStats& launches = facts.analysis.of<LaunchStats>();
-  const bool isWork = 2 * launches.inPlace >= launches.launches;
   const std::int64_t cost = facts.perStep(use.unusedNs);
   if (facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
   finding.count = use.unused;
-  finding.costNsPerStep = isWork ? cost : 0;
+  finding.costNsPerStep = facts.worksInPlace() ? cost : 0;
   finding.words =
       "{part} of the forward operators record gradients that no backward computes, most of it {operator}{: cost a step}";
   finding.quantities = {Quantity::share("part", use.unusedShare()), Quantity::called("operator", use.costliest)};

@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 #include "rules/host/calls.h"
@@ -17,7 +20,8 @@ constexpr std::array kConfidences{kSure};
 constexpr std::array kPrices{Cause::OffCpu};
 
 void detect(const Facts& facts, Outcome& out) {
-  const std::int64_t cost = facts.costOf(Cause::OffCpu);
+  const std::int64_t asleep = facts.asleepNs();
+  const std::int64_t cost = facts.costOf(Cause::OffCpu) + asleep;
   if (facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
   finding.costNsPerStep = cost;
@@ -31,8 +35,10 @@ void detect(const Facts& facts, Outcome& out) {
   finding.advice =
       "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader "
       "workers, thread pools)";
-  finding.evidence = facts.evidenceOf(Cause::OffCpu);
-  out.addBounded(std::move(finding), "off-cpu*0");
+  finding.evidence = facts.evidenceOf(asleep > facts.costOf(Cause::OffCpu) ? Cause::HostWork : Cause::OffCpu);
+  if (asleep == 0) return out.addBounded(std::move(finding), "off-cpu*0");
+  const double left = 1 - static_cast<double>(asleep) / static_cast<double>(facts.costOf(Cause::HostWork));
+  out.addBounded(std::move(finding), fmt::format("host*{:.3f}", std::max(0.0, left)));
 }
 
 }  // namespace
@@ -49,7 +55,7 @@ constinit const FindingRule kHostNotRunningRule{
     .thresholds = rules::host_not_running::kThresholds,
     .confidences = rules::host_not_running::kConfidences,
     .meaning = "The launching thread sleeps, waits for a lock or a file, or has no core.",
-    .when = "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step",
+    .when = "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step; also what of the host's work its counters show it asleep",
     .fix = "code: `off-cpu*0`, an upper bound",
     .refutedBy = "a run without the lock, sleep or file that takes as long",
     .detect = rules::host_not_running::detect,

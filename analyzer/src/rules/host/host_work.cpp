@@ -54,7 +54,7 @@ std::int64_t callingNs(const Facts& facts) {
 }
 
 void detect(const Facts& facts, Outcome& out) {
-  const std::int64_t cost = facts.costOf(Cause::HostWork);
+  const std::int64_t cost = facts.costOf(Cause::HostWork) - facts.asleepNs();
   if (facts.shareOfStep(cost - callingNs(facts)) < kLeast) return;
   // The host does not do for the program what it does in a launch call.
   const std::int64_t longNs = longLaunchesNs(facts);
@@ -88,7 +88,7 @@ constinit const FindingRule kHostWorkRule{
     .confidences = rules::host_work::kConfidences,
     .meaning = "The device waits while the host does work of its own between launches.",
     .when =
-        "other host work ≥ {least} of the step, beyond {per call} for each operator that the calling thread executes itself; the advice changes where launch calls took half of it beyond as many "
+        "other host work ≥ {least} of the step, beyond {per call} for each operator that the calling thread executes itself, and without the time that this thread slept (its counters); the advice changes where launch calls took half of it beyond as many "
         "usual ones: a kernel's first launch loads its code",
     .fix = "code: `host*0`, an upper bound",
     .refutedBy = "a run without that work in its loop that takes as long",

@@ -53,7 +53,7 @@ bool isBound(const Facts& facts, std::int64_t cost) {
   const double perStep = facts.timesAStep(launches.stepLaunches);
   if (facts.shareOfStep(cost) < kLeast || perStep < kLaunches) return false;
   // Work in place finds its queue empty by its nature, and no launch of it could come sooner.
-  if (2 * launches.inPlace >= launches.launches) return false;
+  if (facts.worksInPlace()) return false;
   if (static_cast<double>(cost) > (facts.onlyHost() ? kMostIdleOfCpu : kMostIdle) * perStep) return false;
   const double few = kSmall * static_cast<double>(std::max<std::uint64_t>(1, launches.launches));
   return static_cast<double>(launches.foundQueueEmpty) >= few || static_cast<double>(launches.shorterThanCall) >= few;

@@ -25,7 +25,8 @@ void dropGradients(Scenario& scenario, const Change& change, Bound) {
   std::vector<std::size_t> filled(scenario.base->steps, 0);
   for (HostItem& item : scenario.items) {
     if (!fills(item)) continue;
-    ++filled[item.step];
+    // A fill of a list is one of every gradient.
+    filled[item.step] += worksOnList(scenario.base->names[item.node]) ? scenario.items.size() : 1;
     removeLaunch(scenario, item);
   }
   // Gradients that the first step adds to were filled with zeros before it.

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "lacuna/analyzer/store.h"
+
+namespace lacuna::analyzer {
+
+/// Counters of threads, in percent of the time since the value before.
+inline constexpr std::string_view kThreadCpu = "thread CPU", kWaitingForCore = "waiting for a core";
+
+/// The mean of such a counter over the window, 0 … 1; -1 where the thread has none.
+prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
+                                 prof::TimeWindow window);
+
+/// What the thread that sets the steps did from the first steady step to the last.
+struct StepThread {
+  double ranShare = -1;     ///< of the time; -1: not recorded
+  double waitedShare = -1;  ///< for a core
+};
+
+}  // namespace lacuna::analyzer

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "whatif/replayed_steps.h"
+
+#include <algorithm>
+
+#include "analyses/time/chunks.h"
+
+namespace lacuna::analyzer {
+
+ReplayedSteps chooseReplayed(const Analysis& analysis) {
+  std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
+  const prof::TimeWindow all = analysis.store->span();
+  if (steps.empty()) {
+    // Without steps the run is what the devices' own windows span.
+    prof::TimeWindow window = analysis.window;
+    for (const DeviceAccount& device : analysis.devices) {
+      const bool first = &device == &analysis.devices.front();
+      window.startNs = first ? device.window.startNs : std::min(window.startNs, device.window.startNs);
+      window.endNs = first ? device.window.endNs : std::max(window.endNs, device.window.endNs);
+    }
+    return {window, {window.startNs}};
+  }
+  const double perNs = static_cast<double>(timelineRows(*analysis.store)) /
+                       static_cast<double>(std::max<prof::TimeNs>(1, all.endNs - all.startNs));
+  const double rows = perNs * static_cast<double>(steps.back().endNs - steps.front().startNs);
+  if (rows > static_cast<double>(kMostReplayedRows)) {
+    const auto keep = static_cast<std::size_t>(static_cast<double>(steps.size()) * kMostReplayedRows / rows);
+    steps.resize(std::max<std::size_t>(1, keep));
+  }
+  ReplayedSteps chosen{{steps.front().startNs, steps.back().endNs}, {}};
+  for (const Step& step : steps) chosen.stepStarts.push_back(step.startNs);
+  return chosen;
+}
+
+}  // namespace lacuna::analyzer
