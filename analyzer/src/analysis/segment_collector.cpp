@@ -35,6 +35,7 @@ SegmentCollector::SegmentCollector(Analysis& analysis) : analysis_(analysis), co
 
 void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs) {
   addToSteps(segment, bandNs);
+  addHostWork(device.id, segment);
   const TimeNs from = std::max(segment.startNs, device.window.startNs);
   const TimeNs to = std::min(segment.endNs, device.window.endNs);
   if (from >= to) return;
@@ -57,7 +58,32 @@ void SegmentCollector::addIdle(const LedgerSegment& segment, std::int64_t durNs)
   ++detail.second;
 }
 
+/// Segments that follow each other are one stretch, whatever the work is called.
+void SegmentCollector::addHostWork(prof::DeviceId device, const LedgerSegment& segment) {
+  prof::TimeWindow& stretch = hostWork_[device];
+  const bool isWork = segment.cause == Cause::HostWork;
+  if (isWork && segment.startNs == stretch.endNs) {
+    stretch.endNs = segment.endNs;
+    return;
+  }
+  endHostWork(stretch);
+  stretch = isWork ? prof::TimeWindow{segment.startNs, segment.endNs} : prof::TimeWindow{0, 0};
+}
+
+void SegmentCollector::endHostWork(prof::TimeWindow stretch) {
+  if (stretch.endNs - stretch.startNs < kLongHostWorkNs) return;
+  const auto& steps = analysis_.steps.all;
+  for (std::size_t at = countBy(steps, &Step::endNs, stretch.startNs);
+       at < steps.size() && steps[at].startNs < stretch.endNs; ++at) {
+    if (!counted_[at]) continue;
+    prof::addTo(longHostWorkNs_,
+                std::min(steps[at].endNs, stretch.endNs) - std::max(steps[at].startNs, stretch.startNs));
+  }
+}
+
 void SegmentCollector::finish() {
+  for (const auto& [device, stretch] : hostWork_) endHostWork(stretch);
+  analysis_.of<IdleCauses>().longHostWorkNs = longHostWorkNs_ / partsOfMean(analysis_, countedSteps_);
   fillDetails();
   fillCalls();
   for (const DeviceAccount& device : analysis_.devices) {

@@ -28,6 +28,8 @@ class SegmentCollector {
 
   void addToSteps(const LedgerSegment& segment, std::int64_t bandNs);
   void addUnknown(prof::TimeNs from, prof::TimeNs to);
+  void addHostWork(prof::DeviceId device, const LedgerSegment& segment);
+  void endHostWork(prof::TimeWindow stretch);
   void addCall(const LedgerSegment& segment, std::int64_t durNs);
   void addIdle(const LedgerSegment& segment, std::int64_t durNs);
   void keepLongest(const DeviceSegment& segment);
@@ -36,6 +38,8 @@ class SegmentCollector {
 
   Analysis& analysis_;
   std::vector<bool> counted_;  ///< by position in steps.all: whether the mean step is of it
+  std::map<prof::DeviceId, prof::TimeWindow> hostWork_;  ///< the stretch that may go on
+  std::int64_t longHostWorkNs_ = 0;
   std::int64_t countedSteps_ = 0;
   Sums details_, calls_;
 };

@@ -46,13 +46,19 @@ std::int64_t Facts::costOf(Cause cause) const {
 
 std::int64_t Facts::asleepNs() const {
   const StepThread& thread = analysis.of<StepThread>();
-  if (thread.ranShare < 0 || thread.waitedShare < 0) return 0;
+  // Threads of a crowded team sleep inside of operators until the others have had a core.
+  if (thread.ranShare < 0 || thread.waitedShare < 0 || threadsCrowd()) return 0;
   const double awake = std::min(1.0, thread.ranShare + thread.waitedShare);
   const std::int64_t asleep = prof::wholeOf<std::int64_t>((1 - awake) * static_cast<double>(analysis.meanStepNs()));
   // It may sleep while it waits, and while a device works that is not its own.
   std::int64_t elsewhere = costOf(Cause::LoaderWait) + costOf(Cause::Synchronisation) + costOf(Cause::OffCpu);
   if (!worksInPlace()) prof::addTo(elsewhere, analysis.meanStepLedger().busyNs());
   return std::clamp<std::int64_t>(asleep - elsewhere, 0, costOf(Cause::HostWork));
+}
+
+bool Facts::threadsCrowd() const {
+  const std::uint32_t cores = analysis.of<ProgramFacts>().hostCores;
+  return cores > 0 && analysis.of<StepThread>().busyThreads > cores;
 }
 
 bool Facts::worksInPlace() const {

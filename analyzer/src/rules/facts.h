@@ -67,6 +67,8 @@ class Facts {
   [[nodiscard]] std::int64_t asleepNs() const;
   /// Most of the work is executed by the threads that launch it, as a CPU's operators are.
   [[nodiscard]] bool worksInPlace() const;
+  /// Threads of the program wait for each other: more of them want to run than there are cores.
+  [[nodiscard]] bool threadsCrowd() const;
   /// All devices are CPUs.
   [[nodiscard]] bool onlyHost() const;
   /// A setting that the program announced.

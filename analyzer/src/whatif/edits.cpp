@@ -9,6 +9,13 @@
 
 namespace lacuna::analyzer {
 
+namespace {
+
+/// Host work in front of a launch that takes so many times the usual is not for the launch alone.
+constexpr std::int64_t kOwnWork = 10;
+
+}  // namespace
+
 double pick(const DurationFactor& factor, Bound bound) {
   return bound == Bound::Likely ? factor.likely : bound == Bound::Low ? factor.low : factor.high;
 }
@@ -24,8 +31,9 @@ std::int64_t scaled(std::int64_t ns, double factor) {
 void removeLaunch(Scenario& scenario, HostItem& item) {
   scenario.removed[item.node] = 1;
   scenario.nodes[item.node].durNs = 0;
-  item.gapNs = 0;
-  item.driverNs = 0;
+  const std::int64_t usualNs = scenario.base->usualGapNs;
+  item.gapNs = item.gapNs > kOwnWork * std::max<std::int64_t>(1, usualNs) ? item.gapNs - usualNs : 0;
+  item.driverNs = std::min(item.driverNs, item.gapNs);
   item.durNs = 0;
 }
 

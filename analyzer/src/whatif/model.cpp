@@ -401,6 +401,11 @@ void Builder::fillItems(Simulator::Model& model) {
     model.items.push_back(item);
     noteCompletion(model, item, end);
   }
+  std::vector<std::int64_t> gaps;
+  for (const HostItem& item : model.items) {
+    if (item.kind == HostItemKind::Launch) gaps.push_back(item.gapNs);
+  }
+  model.usualGapNs = medianOf(std::move(gaps));
   model.tailNs = std::max<TimeNs>(0, window_.endNs - now);
   TimeNs last = window_.endNs;
   for (const DeviceNode& node : model.nodes) last = std::max(last, node.measuredEndNs);

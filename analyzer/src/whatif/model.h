@@ -119,6 +119,7 @@ struct Simulator::Model {
   std::size_t steps = 1;  ///< 1 where none were found: all of the run
   bool hasSteps = false;
   std::int64_t tailNs = 0;  ///< host work behind the last item
+  std::int64_t usualGapNs = 0;  ///< the median of the host's work in front of launches
   SteadyProgram steady;
   Completions measured;
   std::int64_t baseNs = 0;         ///< the typical step of the replay without a change

@@ -104,8 +104,9 @@ TEST(HostBeforeSteps, EachShareHasItsCounterOfTheStepsThread) {
       .counter("memory", {{190, 70}})
       .counter("waiting for a core", {{190, 25}})
       .counter("thread CPU", {{190, 50}});
-  EXPECT_DOUBLE_EQ(run.find().ranShare, 0.5);
-  EXPECT_DOUBLE_EQ(run.find().waitedShare, 0.25);
+  const UnknownPlaces& places = run.find();
+  EXPECT_DOUBLE_EQ(places.ranShare, 0.5);
+  EXPECT_DOUBLE_EQ(places.waitedShare, 0.25);
 }
 
 TEST(HostBeforeSteps, NothingIsFoundWhereNothingIsAsked) {

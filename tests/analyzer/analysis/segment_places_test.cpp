@@ -33,6 +33,17 @@ TEST(SegmentPlaces, TimeWithoutACauseHasAPlace) {
   EXPECT_THAT(places(Collected({}).add(0, 400, Cause::Unknown).finish()), ElementsAre(0, 0, 0, 0)) << "no steps";
 }
 
+TEST(SegmentPlaces, LongHostWorkIsOfStretchesWhateverTheirWorkIsCalled) {
+  constexpr TimeNs kMs = 1'000'000;
+  const std::vector<TimeWindow> steps{{0, 10 * kMs}, {10 * kMs, 20 * kMs}};
+  Collected collected(steps);
+  collected.add(0, kMs / 4, Cause::HostWork, "add").add(kMs / 4, kMs, Cause::Compute);
+  collected.add(kMs, kMs + kMs / 4, Cause::HostWork, "checkpoint").add(kMs + kMs / 4, 2 * kMs, Cause::HostWork, "step");
+  collected.add(2 * kMs, 9 * kMs, Cause::Compute).add(9 * kMs, 12 * kMs, Cause::HostWork, "step");
+  collected.add(12 * kMs, 20 * kMs, Cause::Compute).add(20 * kMs, 30 * kMs, Cause::HostWork, "evaluate");
+  EXPECT_EQ(collected.finish().of<IdleCauses>().longHostWorkNs, (kMs + 3 * kMs) / 2) << "of two steps";
+}
+
 /// Segments without a gap, and steps, at random in 0 … 300.
 struct RandomSegments {
   explicit RandomSegments(unsigned seed) {

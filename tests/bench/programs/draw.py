@@ -87,9 +87,9 @@ def draw(seed):
 
 
 def without(plan, names):
-    """The plan when some of its faults, or "all", are repaired."""
-    unknown = [name for name in names if name != "all" and name not in BY_NAME]
+    """The plan when some of its faults, or "all", are repaired. Without its "loader" it has its batches in memory."""
+    unknown = [name for name in names if name not in ("all", "loader") and name not in BY_NAME]
     if unknown:
         raise ValueError(f"there is no fault {', '.join(unknown)}; there are: {', '.join(BY_NAME)}")
     kept = [name for name in plan["faults"] if "all" not in names and name not in names]
-    return {**plan, "faults": kept}
+    return {**plan, "faults": kept, "loader": "none" if "loader" in names else plan["loader"]}

@@ -42,6 +42,7 @@ class Plans(unittest.TestCase):
                 self.assertEqual({**repaired, "faults": plan["faults"]}, plan)
                 self.assertNotIn(name, repaired["faults"])
             self.assertEqual(draw.without(plan, ["all"])["faults"], [])
+            self.assertEqual(draw.without(plan, ["loader"]), {**plan, "loader": "none"})
 
     def test_an_unknown_fault_is_an_error_that_lists_them(self):
         with self.assertRaisesRegex(ValueError, "no fault slow-loder; there are: slow-storage"):

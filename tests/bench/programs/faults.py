@@ -43,7 +43,7 @@ CATALOGUE = (
     Fault("double-forward", ("unused-gradients",)),
     Fault("double-precision-detour", ("dtype-round-trip",)),
     Fault("evaluates-with-gradients", ("unused-gradients",), lambda plan: plan["evaluates"]),
-    Fault("too-many-threads", ()),
+    Fault("too-many-threads", ("too-many-threads",)),
     # Memory.
     Fault("keeps-graphs", ("memory-leak",), memory=True),
     Fault("large-temporary", ("memory-spike",), memory=True),

@@ -88,11 +88,17 @@ struct UnknownPlaces {
   std::vector<Library> libraries;  ///< that it was in then, the longest first; empty: no samples
 };
 
+/// An interpreter takes tens of microseconds from one operator to the next, and so long for nothing but work of its own.
+inline constexpr std::int64_t kLongHostWorkNs = 500'000;
+
 /// Idle time by what is behind it.
 struct IdleCauses {
   std::vector<CauseDetail> details;  ///< costliest first
   /// The driver calls and synchronisations in Analysis::meanStepLedger(), by name; their counts are of all its steps.
   std::vector<CauseDetail> stepCalls;
+  /// Of the host's work in Analysis::meanStepLedger(), what lies in stretches of kLongHostWorkNs or more between two
+  /// pieces of device work. In shorter ones a program calls its operators.
+  std::int64_t longHostWorkNs = 0;
   /// The longest few stretches of each cause, longest first.
   std::array<std::vector<DeviceSegment>, kCauseCount> longest;
 };

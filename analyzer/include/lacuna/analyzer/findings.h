@@ -33,6 +33,7 @@
   FINDING(DriverCalls)           \
   FINDING(HostNotRunning)        \
   FINDING(CoresTaken)            \
+  FINDING(TooManyThreads)        \
   FINDING(HostWork)              \
   FINDING(LateStarts)            \
   FINDING(SlowSteps)             \

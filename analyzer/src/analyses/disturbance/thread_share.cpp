@@ -3,6 +3,9 @@
 #include "analyses/disturbance/thread_share.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "analyses/parts.h"
 #include "lacuna/analyzer/analysis.h"
@@ -15,34 +18,92 @@ using prof::TimeNs;
 /// Counters are read ten times a second, so a shorter stretch has hardly any values.
 constexpr TimeNs kLeastNs = 300'000'000;
 
-prof::TrackId trackOf(const Store& store, prof::ThreadId thread, std::string_view name) {
-  for (std::uint64_t i = 0; thread && i < store.rows<prof::CounterTrack>(); ++i) {
-    const auto track = store.row<prof::CounterTrack>(i);
-    if (track.thread == thread && store.text(track.name) == name) return track.id;
+/// Less of the time is no load on a core.
+constexpr double kBusy = 0.05;
+constexpr double kPercent = 100;
+
+struct Mean {
+  double percentNs = 0;
+  TimeNs lastNs = 0;
+};
+
+/// Of these counters, over the window; without those that have no value in it.
+prof::Result<std::unordered_map<prof::TrackId, double>> meanShares(const Store& store,
+                                                                   const std::vector<prof::TrackId>& tracks,
+                                                                   prof::TimeWindow window) {
+  using prof::CounterSample;
+  std::unordered_map<prof::TrackId, Mean> means;
+  for (const prof::TrackId track : tracks) means[track].lastNs = window.startNs;
+  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+      {window.startNs, window.endNs + 1}, [&](std::uint64_t, auto time, auto track, auto value) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          const auto found = means.find(track[i]);
+          if (found == means.end() || time[i] <= found->second.lastNs || time[i] > window.endNs) continue;
+          found->second.percentNs += value[i] * static_cast<double>(time[i] - found->second.lastNs);
+          found->second.lastNs = time[i];
+        }
+      });
+  if (!status) return status.error();
+  std::unordered_map<prof::TrackId, double> out;
+  for (const auto& [track, mean] : means) {
+    if (mean.lastNs == window.startNs) continue;
+    const double ns = static_cast<double>(mean.lastNs - window.startNs);
+    out[track] = std::clamp(mean.percentNs / kPercent / ns, 0.0, 1.0);
   }
-  return {};
+  return out;
+}
+
+/// The counters of one name, by their threads.
+std::unordered_map<prof::ThreadId, prof::TrackId> tracksOf(const Store& store, std::string_view name) {
+  std::unordered_map<prof::ThreadId, prof::TrackId> out;
+  for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
+    const auto track = store.row<prof::CounterTrack>(i);
+    if (track.thread && store.text(track.name) == name) out.try_emplace(track.thread, track.id);
+  }
+  return out;
+}
+
+prof::Result<std::unordered_map<prof::ThreadId, double>> sharesOf(const Store& store, std::string_view counter,
+                                                                  prof::TimeWindow window) {
+  const auto tracks = tracksOf(store, counter);
+  std::vector<prof::TrackId> wanted;
+  for (const auto& [thread, track] : tracks) wanted.push_back(track);
+  const auto means = meanShares(store, wanted, window);
+  if (!means) return means.error();
+  std::unordered_map<prof::ThreadId, double> out;
+  for (const auto& [thread, track] : tracks) {
+    if (const auto mean = means->find(track); mean != means->end()) out[thread] = mean->second;
+  }
+  return out;
+}
+
+/// Threads that prepare batches.
+prof::Result<std::unordered_set<prof::ThreadId>> loaderThreads(const Store& store, prof::ThreadId consumer) {
+  using prof::Range;
+  std::unordered_set<prof::ThreadId> out;
+  const prof::StringId loader = store.find("loader");
+  if (!loader) return out;
+  const auto status =
+      store.scan<&Range::thread, &Range::category>({}, [&](std::uint64_t, auto thread, auto category) {
+        for (std::size_t i = 0; i < thread.size(); ++i) {
+          if (category[i] == loader && thread[i] != consumer) out.insert(thread[i]);
+        }
+      });
+  if (!status) return status.error();
+  return out;
 }
 
 }  // namespace
 
 prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
                                  prof::TimeWindow window) {
-  using prof::CounterSample;
-  const prof::TrackId wanted = trackOf(store, thread, counter);
-  if (!wanted) return -1.0;
-  double percentNs = 0;
-  TimeNs lastNs = window.startNs;
-  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
-      {window.startNs, window.endNs + 1}, [&](std::uint64_t, auto time, auto track, auto value) {
-        for (std::size_t i = 0; i < time.size(); ++i) {
-          if (track[i] != wanted || time[i] <= lastNs || time[i] > window.endNs) continue;
-          percentNs += value[i] * static_cast<double>(time[i] - lastNs);
-          lastNs = time[i];
-        }
-      });
-  if (!status) return status.error();
-  if (lastNs == window.startNs) return -1.0;
-  return std::clamp(percentNs / 100 / static_cast<double>(lastNs - window.startNs), 0.0, 1.0);
+  const auto tracks = tracksOf(store, counter);
+  const auto track = tracks.find(thread);
+  if (track == tracks.end()) return -1.0;
+  const auto means = meanShares(store, {track->second}, window);
+  if (!means) return means.error();
+  const auto mean = means->find(track->second);
+  return mean == means->end() ? -1.0 : mean->second;
 }
 
 namespace of_step_thread {
@@ -53,11 +114,27 @@ prof::Status compute(Analysis& analysis) {
   if (steady.empty()) return {};
   const prof::TimeWindow window{steady.front().startNs, steady.back().endNs};
   if (window.endNs - window.startNs < kLeastNs) return {};
+  const Store& store = *analysis.store;
+  const auto ran = sharesOf(store, kThreadCpu, window), waited = sharesOf(store, kWaitingForCore, window);
+  if (!ran) return ran.error();
+  if (!waited) return waited.error();
+  const auto loaders = loaderThreads(store, analysis.steps.thread);
+  if (!loaders) return loaders.error();
+  const Topology topology = loadTopology(store);
   StepThread& found = analysis.of<StepThread>();
-  for (const auto& [counter, into] : {std::pair(kThreadCpu, &found.ranShare), {kWaitingForCore, &found.waitedShare}}) {
-    const auto share = threadShare(*analysis.store, analysis.steps.thread, counter, window);
-    if (!share) return share.error();
-    *into = *share;
+  const auto shareOr = [](const auto& shares, prof::ThreadId thread, double otherwise) {
+    const auto share = shares.find(thread);
+    return share == shares.end() ? otherwise : share->second;
+  };
+  found.ranShare = shareOr(*ran, analysis.steps.thread, -1);
+  found.waitedShare = shareOr(*waited, analysis.steps.thread, -1);
+  for (const auto& [thread, share] : *ran) {
+    const auto process = topology.processOfThread.find(thread);
+    const bool isIts = process != topology.processOfThread.end() && process->second == analysis.steps.process;
+    const double waits = shareOr(*waited, thread, 0);
+    if (!isIts || loaders->contains(thread) || share + waits < kBusy) continue;
+    ++found.busyThreads;
+    found.waitingThreads += waits;
   }
   return {};
 }

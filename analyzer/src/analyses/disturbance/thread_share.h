@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "lacuna/analyzer/store.h"
@@ -15,10 +16,13 @@ inline constexpr std::string_view kThreadCpu = "thread CPU", kWaitingForCore = "
 prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
                                  prof::TimeWindow window);
 
-/// What the thread that sets the steps did from the first steady step to the last.
+/// What the thread that sets the steps did from the first steady step to the last, and its process.
 struct StepThread {
   double ranShare = -1;     ///< of the time; -1: not recorded
   double waitedShare = -1;  ///< for a core
+  /// Threads of the process that wanted a core for a twentieth of the time or more, without those of a loader.
+  std::uint32_t busyThreads = 0;
+  double waitingThreads = 0;  ///< how many of them waited for a core at a time, on average
 };
 
 }  // namespace lacuna::analyzer

@@ -15,9 +15,10 @@ namespace rules::host_work {
 namespace {
 
 constexpr Threshold kLeast{"least", 0.15, Unit::Share, "Some host work shows in every step."};
-constexpr Threshold kPerCall{"per call", 50'000, Unit::Ns,
-                             "An interpreter takes tens of microseconds to call an operator: small work and no fault."};
-constexpr std::array kThresholds{kLeast, kPerCall};
+constexpr Threshold kLong{"long", static_cast<double>(kLongHostWorkNs), Unit::Ns,
+                          "An interpreter takes tens of microseconds from one operator to the next: no fault."};
+constexpr Threshold kLeastOfLong{"least of long", 0.05, Unit::Share, "Work in one piece can be moved or left out."};
+constexpr std::array kThresholds{kLeast, kLong, kLeastOfLong};
 
 constexpr Confidence kSure{"", 0.6, "The idle time is measured; whether the work can be moved is not in the trace."};
 constexpr std::array kConfidences{kSure};
@@ -44,18 +45,17 @@ std::string adviceOn(const Facts& facts, std::int64_t longNs, bool inLaunches) {
       prof::timeText(longNs), facts.analysis.steps.all.empty() ? "in all" : "a step");
 }
 
-/// What calling operators takes a step, where the thread that calls them executes them too.
-std::int64_t callingNs(const Facts& facts) {
-  const LaunchStats& launches = facts.analysis.of<LaunchStats>();
-  if (launches.launches == 0) return 0;
-  const double share = static_cast<double>(launches.inPlace) / static_cast<double>(launches.launches);
-  return prof::wholeOf<std::int64_t>(share * facts.timesAStep(launches.stepLaunches) *
-                                     static_cast<double>(kPerCall.ns()));
+/// Where the thread that calls operators executes them, the device waits for each call.
+std::int64_t workNs(const Facts& facts) {
+  const std::int64_t all = facts.costOf(Cause::HostWork);
+  const std::int64_t counts =
+      facts.worksInPlace() ? std::min(all, facts.analysis.of<IdleCauses>().longHostWorkNs) : all;
+  return counts - facts.asleepNs();
 }
 
 void detect(const Facts& facts, Outcome& out) {
-  const std::int64_t cost = facts.costOf(Cause::HostWork) - facts.asleepNs();
-  if (facts.shareOfStep(cost - callingNs(facts)) < kLeast) return;
+  const std::int64_t cost = workNs(facts);
+  if (facts.shareOfStep(cost) < (facts.worksInPlace() ? kLeastOfLong : kLeast)) return;
   // The host does not do for the program what it does in a launch call.
   const std::int64_t longNs = longLaunchesNs(facts);
   const bool inLaunches = 2 * longNs >= cost;
@@ -88,8 +88,9 @@ constinit const FindingRule kHostWorkRule{
     .confidences = rules::host_work::kConfidences,
     .meaning = "The device waits while the host does work of its own between launches.",
     .when =
-        "other host work ≥ {least} of the step, beyond {per call} for each operator that the calling thread executes itself, and without the time that this thread slept (its counters); the advice changes where launch calls took half of it beyond as many "
-        "usual ones: a kernel's first launch loads its code",
+        "other host work ≥ {least} of the step; where the calling thread executes operators itself, ≥ {least of long} in "
+        "stretches of {long} or more; without the time that the thread slept, as its counters show; the advice changes "
+        "where launch calls took half of it beyond as many usual ones: a kernel's first launch loads its code",
     .fix = "code: `host*0`, an upper bound",
     .refutedBy = "a run without that work in its loop that takes as long",
     .detect = rules::host_work::detect,

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <tuple>
 
 #include "analyses/work/calls.h"
+#include "analyses/work/launches.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store.h"
@@ -43,6 +45,21 @@ TEST(Launches, OfOneCorrelationTakeNoTimeOfTheirProduct) {
     EXPECT_TRUE(analyse(store));
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)) << name;
   }
+}
+
+TEST(Launches, InPlaceIsWhatBeginsWhereItIsCalledInNoTime) {
+  StoreBuilder out;
+  out.append(Process{.id = ProcessId(1)});
+  out.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  out.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
+  // In place; begun a little later; and by a call that takes time.
+  for (const auto& [at, begin, dur] : {std::tuple(0, 0, 0), {100, 101, 0}, {200, 200, 5}}) {
+    const auto correlation = static_cast<std::uint64_t>(at + 1);
+    out.append(ApiCall{
+        .startNs = at, .durNs = dur, .thread = ThreadId(1), .name = out.intern("enqueue"), .correlation = correlation});
+    out.append(Kernel{.startNs = begin, .durNs = 50, .queue = QueueId(1), .device = DeviceId(1), .correlation = correlation});
+  }
+  EXPECT_EQ(analyse(out.build())->of<LaunchStats>().inPlace, 1U);
 }
 
 TEST(Launches, EveryCallThatWaitsForCopiesCountsThem) {

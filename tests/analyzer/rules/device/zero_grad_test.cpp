@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "analyses/work/name_guesses.h"
+#include "analyzer/rules/cpu_training.h"
 #include "analyzer/rules/rule_runs.h"
 
 namespace lacuna::analyzer {
@@ -26,6 +27,21 @@ TEST(ZeroGradFinding, ZerosOfManyTensorsInOneKernelAreFills) {
   EXPECT_TRUE(fillsMemory("void at::native::multi_tensor_apply_kernel<TensorListMetadata<1>, ZeroFunctor<float>>"));
   EXPECT_TRUE(fillsMemory("void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>"));
   EXPECT_FALSE(fillsMemory("void at::native::multi_tensor_apply_kernel<TensorListMetadata<2>, FusedAdamMathFunctor>"));
+  EXPECT_TRUE(fillsMemory("aten::_foreach_zero_"));
+  EXPECT_FALSE(fillsMemory("aten::_foreach_add_"));
+}
+
+TEST(ZeroGradFinding, AFillOfAllGradientsByACpusOperatorIsFound) {
+  constexpr prof::TimeNs kMs = CpuTraining::kMs;
+  CpuTraining training;
+  training.each(0, kMs, "", "Optimizer.zero_grad#SGD.zero_grad").work(0, kMs, "aten::_foreach_zero_");
+  training.work(2 * kMs, 3 * kMs, "aten::linear");
+  for (int i = 0; i < 4; ++i) training.work(5 * kMs + i * kMs / 4, kMs / 4, "torch::autograd::AccumulateGrad");
+  const Analysis analysis = training.analysed();
+  const Finding* finding = find(analysis, FindingId::ZeroGrad);
+  ASSERT_NE(finding, nullptr);
+  // The fill goes, and with it each accumulation: all gradients were filled at once.
+  EXPECT_NEAR(static_cast<double>(finding->predictedGainNsPerStep), 2e6, 0.1e6);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/cpu_training.h"
 #include "analyzer/rules/rule_runs.h"
 
 namespace lacuna::analyzer {
@@ -21,6 +22,28 @@ TEST(HostNotRunningFinding, ACallOfTheOperatingSystemIsNoDriverCall) {
               analysis.of<Findings>().end())
         << asleepNs;
   }
+}
+
+/// Steps of 10 ms, of which operators take 6, and nothing was recorded in the others.
+Analysis halfRecorded(double ranPercent) {
+  CpuTraining training(60);
+  return training.work(0, 6 * CpuTraining::kMs, "aten::linear").ran(ranPercent).analysed();
+}
+
+TEST(HostNotRunningFinding, ATimeInWhichCountersShowNoCpuWasSleep) {
+  const Analysis analysis = halfRecorded(62);
+  const Finding* finding = find(analysis, FindingId::HostNotRunning);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 3.8e6, 0.1e6) << "the thread ran for 6.2 of 10 ms";
+  EXPECT_NEAR(static_cast<double>(finding->predictedGainNsPerStep), 3.8e6, 0.2e6);
+  EXPECT_EQ(find(analysis, FindingId::HostWork), nullptr);
+}
+
+TEST(HostNotRunningFinding, ATimeInWhichTheThreadRanWasWork) {
+  const Analysis analysis = halfRecorded(100);
+  EXPECT_EQ(find(analysis, FindingId::HostNotRunning), nullptr);
+  ASSERT_NE(find(analysis, FindingId::HostWork), nullptr);
+  EXPECT_NEAR(static_cast<double>(find(analysis, FindingId::HostWork)->costNsPerStep), 4e6, 0.1e6);
 }
 
 }  // namespace

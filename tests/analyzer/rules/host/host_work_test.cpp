@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/cpu_training.h"
 #include "analyzer/rules/rule_runs.h"
 
 namespace lacuna::analyzer {
@@ -27,6 +28,18 @@ TEST(HostWorkFinding, HostWorkInStepsThatAreNumberedIsOfOneName) {
   EXPECT_THAT(finding->title, testing::EndsWith("most of it in step"));
   const auto named = [](const CauseDetail& detail) { return detail.name.starts_with("batch "); };
   EXPECT_EQ(std::ranges::count_if(analysis.of<IdleCauses>().details, named), 0);
+}
+
+TEST(HostWorkFinding, WhatCallingOperatorsTakesIsNoFault) {
+  // A step of 10 ms calls 100 operators of 60 µs, with 40 µs of the interpreter between; another has the same idle time in one piece.
+  CpuTraining calling;
+  for (int i = 0; i < 100; ++i) calling.work(i * 100'000, 60'000, "aten::add");
+  const Analysis calls = calling.analysed();
+  EXPECT_EQ(find(calls, FindingId::HostWork), nullptr);
+  EXPECT_EQ(find(calls, FindingId::LaunchBound), nullptr) << "no operator that the caller executes could begin sooner";
+  CpuTraining few;
+  few.work(0, 6 * CpuTraining::kMs, "aten::add");
+  EXPECT_NE(find(few.analysed(), FindingId::HostWork), nullptr);
 }
 
 }  // namespace

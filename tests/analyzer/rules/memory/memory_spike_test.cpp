@@ -29,6 +29,13 @@ TEST(MemorySpikeFinding, MemoryIsGainedInBytes) {
   EXPECT_EQ(find(large, FindingId::MemorySpike)->predictedGainBytes, 200 * kMiB);
 }
 
+TEST(MemorySpikeFinding, ASpikeThatTheDeviceHardlyNoticesIsNone) {
+  const RunPlan plan{.memorySpike = true, .deviceBytes = 100ull << 30};
+  EXPECT_NE(find(analysed(plan), FindingId::MemorySpike), nullptr) << "300 MiB of 100 GiB";
+  const RunPlan large{.memorySpike = true, .deviceBytes = 400ull << 30};
+  EXPECT_EQ(find(analysed(large), FindingId::MemorySpike), nullptr) << "of 400 GiB";
+}
+
 TEST(MemorySpikeFinding, ALargeTensorThatStaysIsNoSpike) {
   const RunPlan plan{.largeBytes = 200 << 20, .keepsLarge = true};
   EXPECT_EQ(find(analysed(plan), FindingId::MemorySpike), nullptr) << "a batch, alive for all of the step";
