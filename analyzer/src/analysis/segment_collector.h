@@ -37,7 +37,7 @@ class SegmentCollector {
   void fillCalls();
 
   Analysis& analysis_;
-  std::vector<bool> counted_;  ///< by position in steps.all: whether the mean step is of it
+  std::vector<bool> counted_;                            ///< by position in steps.all: whether the mean step is of it
   std::map<prof::DeviceId, prof::TimeWindow> hostWork_;  ///< the stretch that may go on
   std::int64_t longHostWorkNs_ = 0;
   std::int64_t countedSteps_ = 0;

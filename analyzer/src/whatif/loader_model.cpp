@@ -133,14 +133,13 @@ std::vector<TimeNs> epochBegins(const Store& store, prof::TimeWindow window) {
   std::vector<TimeNs> begins;
   const prof::StringId loader = store.find("loader"), wait = store.find("wait");
   if (!loader || !wait) return begins;
-  const auto status =
-      store.scan<&Range::startNs, &Range::category, &Range::name, &Range::payload, &Range::payloadType>(
-          window, [&](std::uint64_t, auto start, auto category, auto name, auto payload, auto type) {
-            for (std::size_t i = 0; i < start.size(); ++i) {
-              const bool isFirst = type[i] != prof::PayloadType::None && payload[i] == 0;
-              if (isFirst && category[i] == loader && name[i] == wait) begins.push_back(start[i]);
-            }
-          });
+  const auto status = store.scan<&Range::startNs, &Range::category, &Range::name, &Range::payload, &Range::payloadType>(
+      window, [&](std::uint64_t, auto start, auto category, auto name, auto payload, auto type) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          const bool isFirst = type[i] != prof::PayloadType::None && payload[i] == 0;
+          if (isFirst && category[i] == loader && name[i] == wait) begins.push_back(start[i]);
+        }
+      });
   if (!status) return {};
   std::ranges::sort(begins);
   return begins;

@@ -142,7 +142,7 @@ class Builder {
   prof::ProcessId process_;
   std::vector<Launched> work_;
   std::unordered_map<QueueId, std::vector<TimeNs>> earlierEnds_;  ///< of work that was launched before the window
-  std::vector<prof::DeviceId> devices_;  ///< by DeviceNode::queue
+  std::vector<prof::DeviceId> devices_;                           ///< by DeviceNode::queue
   std::vector<Item> items_;
   HostPhases phases_;
 };
@@ -367,7 +367,8 @@ void Builder::fillItems(Simulator::Model& model) {
     item.node = from.node;
     item.step = stepAt(from.span->startNs);
     const TimeNs start = std::max(now, from.span->startNs);
-    const TimeNs end = std::max(start, from.kind == HostItemKind::Launch ? returned(work_[from.node]) : from.span->endNs);
+    const TimeNs end =
+        std::max(start, from.kind == HostItemKind::Launch ? returned(work_[from.node]) : from.span->endNs);
     item.gapNs = start - now;
     item.call = from.span->name;
     if (const auto [name, isNew] = model.callNames.try_emplace(item.call); isNew)
@@ -379,8 +380,8 @@ void Builder::fillItems(Simulator::Model& model) {
       if (waitedForRoom(room, from.node, item.durNs, usualCall)) {
         item.room = lastEnd(model, start, end, launched);
         // What made room may have been launched before the window; then the host waits for nothing that is replayed.
-        item.durNs = item.room != kNowhere ? end - model.nodes[item.room].measuredEndNs
-                                           : room.behindWait(from.node, start, end);
+        item.durNs =
+            item.room != kNowhere ? end - model.nodes[item.room].measuredEndNs : room.behindWait(from.node, start, end);
       }
       launched = std::max(launched, from.node + 1);
       item.blocks = blocks(work_[from.node]);
@@ -472,7 +473,8 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   const ReplayedSteps chosen = chooseReplayed(analysis);
   const auto [start, end] = chosen.window;
   const TimeNs margin = (end - start) / kMarginParts + kMarginNs;
-  if (timelineRows(*analysis.store) > kMostWithoutSteps * kMostReplayedRows && analysis.steps.all.empty()) return nullptr;
+  if (timelineRows(*analysis.store) > kMostWithoutSteps * kMostReplayedRows && analysis.steps.all.empty())
+    return nullptr;
   const auto timeline = loadTimeline(*analysis.store, {start - margin, end + margin});
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();

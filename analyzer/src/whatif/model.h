@@ -77,12 +77,12 @@ struct HostItem {
 /// How batches are prepared, as far as the trace says.
 struct LoaderModel {
   std::uint32_t workers = 0;
-  std::uint32_t prefetch = 2;   ///< batches that each worker may be ahead; PyTorch's default
-  bool serial = false;          ///< the training thread prepares them itself, in its waits
-  std::int64_t batchNs = 0;     ///< one batch on one worker; 0: not recorded
-  std::int64_t handoverNs = 0;  ///< from a batch becoming ready to the consumer having it
+  std::uint32_t prefetch = 2;       ///< batches that each worker may be ahead; PyTorch's default
+  bool serial = false;              ///< the training thread prepares them itself, in its waits
+  std::int64_t batchNs = 0;         ///< one batch on one worker; 0: not recorded
+  std::int64_t handoverNs = 0;      ///< from a batch becoming ready to the consumer having it
   std::int64_t idleHandoverNs = 0;  ///< the same by a worker that prepares no other batch meanwhile
-  double cpuShare = -1;         ///< of a batch's preparation that computes; -1: not recorded
+  double cpuShare = -1;             ///< of a batch's preparation that computes; -1: not recorded
   [[nodiscard]] bool canBePlayed() const { return workers > 0 && batchNs > 0; }
 };
 
@@ -118,7 +118,7 @@ struct Simulator::Model {
   std::vector<std::string> queueNames;
   std::size_t steps = 1;  ///< 1 where none were found: all of the run
   bool hasSteps = false;
-  std::int64_t tailNs = 0;  ///< host work behind the last item
+  std::int64_t tailNs = 0;      ///< host work behind the last item
   std::int64_t usualGapNs = 0;  ///< the median of the host's work in front of launches
   SteadyProgram steady;
   Completions measured;

@@ -103,8 +103,8 @@ std::optional<Completions> takenOfSteps(const Scenario& scenario) {
   return out;
 }
 
-/// See Prediction::takenNsPerStep. All steps are chains of such pieces; the typical step may lose more than the mean one
-/// does, whose first piece is cut off where the replay begins.
+/// See Prediction::takenNsPerStep. All steps are chains of such pieces; the typical step may lose more than the mean
+/// one does, whose first piece is cut off where the replay begins.
 std::optional<std::int64_t> takenPerStep(const Scenario& scenario) {
   const auto taken = takenOfSteps(scenario);
   if (!taken) return std::nullopt;

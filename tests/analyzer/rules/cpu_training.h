@@ -47,7 +47,8 @@ class CpuTraining {
   }
   /// What the thread's counters say, ten times a second, in percent.
   CpuTraining& ran(double percent, double waitedPercent = 0) {
-    for (const auto& [id, name, value] : {Counter{1, "thread CPU", percent}, {2, "waiting for a core", waitedPercent}}) {
+    for (const auto& [id, name, value] :
+         {Counter{1, "thread CPU", percent}, {2, "waiting for a core", waitedPercent}}) {
       out.append(prof::CounterTrack{.id = prof::TrackId(id), .thread = kThread, .name = out.intern(name)});
       for (prof::TimeNs at = 0; at <= steps_ * stepNs_; at += 100 * kMs)
         out.append(prof::CounterSample{.timeNs = at, .track = prof::TrackId(id), .value = value});

@@ -125,7 +125,8 @@ TEST(KernelChange, ShortensTheWorkThatTheCallerExecutes) {
   EXPECT_NEAR(gain(plan, "kernel*0.5"), work / 2, 0.02 * step);
   EXPECT_NEAR(gain(plan, "kernel*0"), work, 0.02 * step);
   EXPECT_NEAR(gain(plan, "host*0"), step - work, 0.05 * step) << "the device's work is none of the host's";
-  EXPECT_NEAR(gain(plan, "call:cudaLaunchKernel*0"), 0, 0.01 * step) << "a call that does the work does it all the same";
+  EXPECT_NEAR(gain(plan, "call:cudaLaunchKernel*0"), 0, 0.01 * step)
+      << "a call that does the work does it all the same";
 }
 
 StepPath pathOf(const RunPlan& plan) {

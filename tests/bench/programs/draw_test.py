@@ -8,8 +8,9 @@ import subprocess
 import sys
 import unittest
 
-import draw
-from faults import BY_NAME, CATALOGUE, EXCLUSIVE, go_together
+sys.dont_write_bytecode = True
+import draw  # noqa: E402
+from faults import BY_NAME, CATALOGUE, EXCLUSIVE, go_together  # noqa: E402
 
 SEEDS = range(600)
 LACUNA = sys.argv.pop() if len(sys.argv) > 1 else ""

@@ -88,7 +88,8 @@ struct UnknownPlaces {
   std::vector<Library> libraries;  ///< that it was in then, the longest first; empty: no samples
 };
 
-/// An interpreter takes tens of microseconds from one operator to the next, and so long for nothing but work of its own.
+/// An interpreter takes tens of microseconds from one operator to the next, and so long for nothing but work of its
+/// own.
 inline constexpr std::int64_t kLongHostWorkNs = 500'000;
 
 /// Idle time by what is behind it.
@@ -119,7 +120,7 @@ struct ProgramFacts {
 struct Ledgers {
   Ledger run;                 ///< sum of the devices
   std::vector<Ledger> steps;  ///< all devices, by position in steps.all
-  RecordingBands bands;  ///< where recording itself may be in them
+  RecordingBands bands;       ///< where recording itself may be in them
 };
 
 /// A trace as its analyses see it, with what they found: everything that a report says about one trace.

@@ -83,7 +83,7 @@ using LedgerSink = std::function<void(const LedgerSegment&)>;
 struct StepPauses {
   prof::ProcessId process;
   prof::ThreadId thread;
-  prof::StringId name;  ///< the marker's
+  prof::StringId name;                    ///< the marker's
   std::vector<prof::TimeWindow> windows;  ///< in order
 };
 StepPauses stepPauses(const Store& store, const Steps& steps);

@@ -66,7 +66,7 @@ struct Step {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
   prof::TimeNs markEndNs = 0;  ///< where its marker ends
-  std::uint64_t samples = 0;  ///< batch size if the marker says so
+  std::uint64_t samples = 0;   ///< batch size if the marker says so
   bool warmUp = false;
   bool isCut = false;  ///< the last one, where others have pauses behind their markers: its own is not known
 

@@ -48,7 +48,8 @@ prof::Result<std::unordered_map<prof::TrackId, double>> meanShares(const Store& 
   for (const auto& [track, mean] : means) {
     if (mean.lastNs == window.startNs) continue;
     const double ns = static_cast<double>(mean.lastNs - window.startNs);
-    out[track] = std::clamp(mean.percentNs / kPercent / ns, 0.0, 1.0);
+    const double share = mean.percentNs / kPercent / ns;
+    out[track] = share > 0 ? std::min(share, 1.0) : 0;  // what is no number counts as nothing
   }
   return out;
 }
@@ -83,12 +84,11 @@ prof::Result<std::unordered_set<prof::ThreadId>> loaderThreads(const Store& stor
   std::unordered_set<prof::ThreadId> out;
   const prof::StringId loader = store.find("loader");
   if (!loader) return out;
-  const auto status =
-      store.scan<&Range::thread, &Range::category>({}, [&](std::uint64_t, auto thread, auto category) {
-        for (std::size_t i = 0; i < thread.size(); ++i) {
-          if (category[i] == loader && thread[i] != consumer) out.insert(thread[i]);
-        }
-      });
+  const auto status = store.scan<&Range::thread, &Range::category>({}, [&](std::uint64_t, auto thread, auto category) {
+    for (std::size_t i = 0; i < thread.size(); ++i) {
+      if (category[i] == loader && thread[i] != consumer) out.insert(thread[i]);
+    }
+  });
   if (!status) return status.error();
   return out;
 }

@@ -235,7 +235,8 @@ void LedgerAccountant::Impl::emitNothing(ProcessId process, TimeNs from, TimeNs 
   TimeNs t = from;
   if (process == pauses.process) {
     const auto& windows = pauses.windows;
-    auto it = std::partition_point(windows.begin(), windows.end(), [&](const TimeWindow& w) { return w.endNs <= from; });
+    auto it =
+        std::partition_point(windows.begin(), windows.end(), [&](const TimeWindow& w) { return w.endNs <= from; });
     for (; it != windows.end() && it->startNs < to; ++it) {
       const TimeNs a = std::max(t, it->startNs), b = std::min(to, it->endNs);
       out.add({t, a, Cause::Unknown, {}, {}});

@@ -173,7 +173,7 @@ constexpr std::size_t kFewestUsual = 4;
 std::int64_t usualDeviation(std::vector<std::int64_t> values) {
   const std::int64_t median = medianOf(values);
   for (std::int64_t& value : values) value = std::abs(value - median);
-  return std::max(median / 4, 5 * medianOf(std::move(values)));
+  return std::max(median / 4, prof::productOf<std::int64_t>(5, medianOf(std::move(values))));
 }
 
 }  // namespace
@@ -231,7 +231,8 @@ void joinUsualPauses(std::vector<Step>& steps) {
   }
   const bool areFew = steps.size() < kFewestUsual;
   const std::int64_t usual = areFew ? *std::ranges::min_element(pauses) : medianOf(pauses);
-  const std::int64_t most = areFew ? usual : usual + usualDeviation(std::move(iterations));
+  std::int64_t most = usual;
+  if (!areFew) prof::addTo(most, usualDeviation(std::move(iterations)));
   steps.back().isCut = usual > 0;
   for (std::size_t i = 1; i < steps.size(); ++i)
     prof::addTo(steps[i - 1].endNs, pauses[i - 1] <= most ? pauses[i - 1] : usual);
@@ -241,7 +242,8 @@ void markWarmUp(std::vector<Step>& steps) {
   if (steps.size() < kFewestUsual) return;
   std::vector<std::int64_t> settled;
   for (std::size_t i = steps.size() / 2; i < steps.size(); ++i) settled.push_back(steps[i].durNs());
-  const std::int64_t limit = medianOf(settled) + usualDeviation(settled);
+  std::int64_t limit = medianOf(settled);
+  prof::addTo(limit, usualDeviation(std::move(settled)));
   for (std::size_t i = 0; i < steps.size() / 2 && steps[i].durNs() > limit; ++i) steps[i].warmUp = true;
 }
 

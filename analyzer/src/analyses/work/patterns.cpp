@@ -241,51 +241,51 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
   NameClasses classes(store);
   std::unordered_map<StringId, int> kinds;  // 1 takes a bias, 2 batch norm, 3 converts
   std::unordered_map<StringId, bool> half;
-  const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category,
-                                 &Range::name, &Range::text, &Range::queue, &Range::args, &Range::payload,
-                                 &Range::payloadType>(
-      window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto text,
-                  auto queue, auto set, auto payload, auto type) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs) continue;
-          if (!scope.only.holds(thread[i]) || !scope.steps.hold(start[i])) continue;
-          if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
-          Last& last = lastOf[thread[i]];
-          const auto countTrip = [&](TimeNs from, TimeNs to) {
-            ++stats.roundTrips;
-            if (roundTrips != nullptr) roundTrips->push_back({from, to});
-          };
-          if (start[i] < last.endNs) {  // inside the one before
-            if (name[i] == copy && copy && !last.copies) {
-              last.copies = true;
-              if (last.goesOn) countTrip(last.startNs, last.endNs);
+  const auto status =
+      store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
+                 &Range::text, &Range::queue, &Range::args, &Range::payload, &Range::payloadType>(
+          window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name,
+                      auto text, auto queue, auto set, auto payload, auto type) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs) continue;
+              if (!scope.only.holds(thread[i]) || !scope.steps.hold(start[i])) continue;
+              if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
+              Last& last = lastOf[thread[i]];
+              const auto countTrip = [&](TimeNs from, TimeNs to) {
+                ++stats.roundTrips;
+                if (roundTrips != nullptr) roundTrips->push_back({from, to});
+              };
+              if (start[i] < last.endNs) {  // inside the one before
+                if (name[i] == copy && copy && !last.copies) {
+                  last.copies = true;
+                  if (last.goesOn) countTrip(last.startNs, last.endNs);
+                }
+                continue;
+              }
+              const auto [kind, isNew] = kinds.try_emplace(name[i], 0);
+              if (isNew) {
+                const std::string_view op = store.text(name[i]);
+                kind->second = takesBias(op) ? 1 : isBatchNormOperator(op) ? 2 : convertsType(op) ? 3 : 0;
+              }
+              if (kind->second == 2 && last.name && kinds[last.name] == 1 && hasThirdInput(store.text(last.shapes))) {
+                ++stats.biasedNorms;
+                if (stats.biasedNorm.empty()) stats.biasedNorm = store.text(last.name);
+              }
+              Last now{start[i], start[i] + dur[i], name[i], text[i], set[i]};
+              if (type[i] == prof::PayloadType::U64) now.sequence = payload[i];
+              if (kind->second == 3 && last.name && kinds[last.name] == 3) {
+                if (goesOn(last, now)) countTrip(start[i], now.endNs);
+                now.goesOn = followsInGraph(last, now);
+              }
+              if (isMatrixWork(store.text(name[i]))) {
+                const auto [isHalf, unseen] = half.try_emplace(text[i], false);
+                if (unseen) isHalf->second = containsAnyCase(store.text(text[i]), "f16[");
+                ++stats.matrixOperators;
+                stats.halfMatrixOperators += isHalf->second ? 1 : 0;
+              }
+              last = now;
             }
-            continue;
-          }
-          const auto [kind, isNew] = kinds.try_emplace(name[i], 0);
-          if (isNew) {
-            const std::string_view op = store.text(name[i]);
-            kind->second = takesBias(op) ? 1 : isBatchNormOperator(op) ? 2 : convertsType(op) ? 3 : 0;
-          }
-          if (kind->second == 2 && last.name && kinds[last.name] == 1 && hasThirdInput(store.text(last.shapes))) {
-            ++stats.biasedNorms;
-            if (stats.biasedNorm.empty()) stats.biasedNorm = store.text(last.name);
-          }
-          Last now{start[i], start[i] + dur[i], name[i], text[i], set[i]};
-          if (type[i] == prof::PayloadType::U64) now.sequence = payload[i];
-          if (kind->second == 3 && last.name && kinds[last.name] == 3) {
-            if (goesOn(last, now)) countTrip(start[i], now.endNs);
-            now.goesOn = followsInGraph(last, now);
-          }
-          if (isMatrixWork(store.text(name[i]))) {
-            const auto [isHalf, unseen] = half.try_emplace(text[i], false);
-            if (unseen) isHalf->second = containsAnyCase(store.text(text[i]), "f16[");
-            ++stats.matrixOperators;
-            stats.halfMatrixOperators += isHalf->second ? 1 : 0;
-          }
-          last = now;
-        }
-      });
+          });
   if (!status) return status.error();
   return stats;
 }

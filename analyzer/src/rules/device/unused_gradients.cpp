@@ -28,7 +28,8 @@ void detect(const Facts& facts, Outcome& out) {
   finding.count = use.unused;
   finding.costNsPerStep = facts.worksInPlace() ? cost : 0;
   finding.words =
-      "{part} of the forward operators record gradients that no backward computes, most of it {operator}{: cost a step}";
+      "{part} of the forward operators record gradients that no backward computes, most of it {operator}{: cost a "
+      "step}";
   finding.quantities = {Quantity::share("part", use.unusedShare()), Quantity::called("operator", use.costliest)};
   finding.confidence = kSure;
   finding.advice =

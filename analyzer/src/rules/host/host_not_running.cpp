@@ -55,7 +55,9 @@ constinit const FindingRule kHostNotRunningRule{
     .thresholds = rules::host_not_running::kThresholds,
     .confidences = rules::host_not_running::kConfidences,
     .meaning = "The launching thread sleeps, waits for a lock or a file, or has no core.",
-    .when = "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step; also what of the host's work its counters show it asleep",
+    .when =
+        "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step; also what of "
+        "the host's work its counters show it asleep",
     .fix = "code: `off-cpu*0`, an upper bound",
     .refutedBy = "a run without the lock, sleep or file that takes as long",
     .detect = rules::host_not_running::detect,

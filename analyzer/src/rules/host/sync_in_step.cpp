@@ -52,8 +52,7 @@ Waits unclaimedWaits(const Facts& facts) {
 
 /// Without the wait other idle time would be hidden too; it has causes of its own.
 std::int64_t otherCausesNs(const Facts& facts, double perStep) {
-  std::int64_t others =
-      facts.costOf(Cause::DriverCall) + facts.costOf(Cause::OffCpu) + facts.costOf(Cause::LoaderWait);
+  std::int64_t others = facts.costOf(Cause::DriverCall) + facts.costOf(Cause::OffCpu) + facts.costOf(Cause::LoaderWait);
   if (perStep < kUsual) prof::addTo(others, facts.costOf(Cause::HostWork));
   return others;
 }

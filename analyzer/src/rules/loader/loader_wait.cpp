@@ -163,7 +163,9 @@ constinit const FindingRule kLoaderWaitRule{
     .confidences = rules::loader_wait::kConfidences,
     .meaning = "Batches are not ready when the program asks for them, and the device waits.",
     .when =
-        "the ledger's loader wait ≥ {stall} of the step; with workers also that more of them, or batches that cost nothing (then ≥ {stall}), gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the time, or that "
+        "the ledger's loader wait ≥ {stall} of the step; with workers also that more of them, or batches that cost "
+        "nothing (then ≥ {stall}), gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the "
+        "time, or that "
         "preparing batches computes > {computes} of its time and ≥ {computing} of a step",
     .fix =
         "`loader.workers=N`: the smallest N whose step in the replay is within {near} of that with plenty; where "

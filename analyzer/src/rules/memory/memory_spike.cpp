@@ -139,8 +139,8 @@ bool oneStepRises(const MemoryStats& memory, const StepPeaks& steps, std::uint64
          static_cast<double>(highest) > (1 + kAbove) * static_cast<double>(medianOf(steps.rises)) + noticeable;
 }
 
-/// The part of the allocations and frees in the window behind which the memory is in the top fifth of its height. Counted
-/// and not timed, so that a step in which the program mostly waits is like any other.
+/// The part of the allocations and frees in the window behind which the memory is in the top fifth of its height.
+/// Counted and not timed, so that a step in which the program mostly waits is like any other.
 double shareAtTop(const Analysis& analysis, const OneMemory& one) {
   const MemoryStats& memory = one.memory;
   std::vector<std::int64_t> left;
@@ -171,7 +171,8 @@ bool findSpike(const Facts& facts, Outcome& out, const OneMemory& one) {
   if (largest == nullptr) return false;
   const double noticeable = noticeableOn(facts.analysis, one);
   const bool oneStep = oneStepRises(memory, steps, usual, noticeable);
-  if (!oneStep && (!oneTensorIsMost(memory, *largest, noticeable) || shareAtTop(facts.analysis, one) > kBrief)) return false;
+  if (!oneStep && (!oneTensorIsMost(memory, *largest, noticeable) || shareAtTop(facts.analysis, one) > kBrief))
+    return false;
   const std::uint64_t above = oneStep ? memory.peakBytes - usual : 0;
   Finding finding;
   finding.words = oneStep ? "memory{where} peaks at {peak}, {above} above an ordinary step"
@@ -211,7 +212,8 @@ constinit const FindingRule kMemorySpikeRule{
     .meaning = "One step, or one tensor, needs far more memory than the rest.",
     .when =
         "the peak is {above} above the median step's, of {steps} steps or more, and the step rises {above} and "
-        "{noticeable} ({of the device} or more) more than others do above the memory that was alive before; or one tensor above that "
+        "{noticeable} ({of the device} or more) more than others do above the memory that was alive before; or one "
+        "tensor above that "
         "(no parameter, no optimizer state; of {tensors} that are alive or more) is {one tensor} of the peak, and the "
         "memory is in the top fifth of its height for {brief} of the allocations and frees at most",
     .fix =

@@ -50,8 +50,7 @@ bool takesWaitsAway(const Change& change, const Simulator::Model& model) {
   return change.factor == 0 && std::any_of(model.items.begin(), model.items.end(), [&](const HostItem& item) {
            const auto name = model.callNames.find(item.call);
            const bool waits = item.kind == HostItemKind::Sync || (item.blocks && !model.callerWorks(item));
-           return waits && name != model.callNames.end() &&
-                  isNamed(change, name->second);
+           return waits && name != model.callNames.end() && isNamed(change, name->second);
          });
 }
 

@@ -50,8 +50,8 @@ TEST_F(ThreadShareTest, OfTheStepsIsOfTheSteadyOnes) {
   trace.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
   trace.append(Kernel{.startNs = 5, .durNs = 5, .queue = QueueId(1), .device = DeviceId(1)});
   for (TimeNs step = 0; step < 10; ++step) {
-    trace.append(Range{
-        .startNs = step * 100 * kMs, .durNs = 100 * kMs, .thread = ThreadId(1), .name = trace.intern("step")});
+    trace.append(
+        Range{.startNs = step * 100 * kMs, .durNs = 100 * kMs, .thread = ThreadId(1), .name = trace.intern("step")});
   }
   counter(1, 1, "thread CPU");
   for (TimeNs at = 100; at <= 1'000; at += 100) value(1, at * kMs, 40);

@@ -57,7 +57,8 @@ TEST(Launches, InPlaceIsWhatBeginsWhereItIsCalledInNoTime) {
     const auto correlation = static_cast<std::uint64_t>(at + 1);
     out.append(ApiCall{
         .startNs = at, .durNs = dur, .thread = ThreadId(1), .name = out.intern("enqueue"), .correlation = correlation});
-    out.append(Kernel{.startNs = begin, .durNs = 50, .queue = QueueId(1), .device = DeviceId(1), .correlation = correlation});
+    out.append(
+        Kernel{.startNs = begin, .durNs = 50, .queue = QueueId(1), .device = DeviceId(1), .correlation = correlation});
   }
   EXPECT_EQ(analyse(out.build())->of<LaunchStats>().inPlace, 1U);
 }

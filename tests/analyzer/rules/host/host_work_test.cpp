@@ -31,7 +31,8 @@ TEST(HostWorkFinding, HostWorkInStepsThatAreNumberedIsOfOneName) {
 }
 
 TEST(HostWorkFinding, WhatCallingOperatorsTakesIsNoFault) {
-  // A step of 10 ms calls 100 operators of 60 µs, with 40 µs of the interpreter between; another has the same idle time in one piece.
+  // A step of 10 ms calls 100 operators of 60 µs, with 40 µs of the interpreter between; another has the same idle time
+  // in one piece.
   CpuTraining calling;
   for (int i = 0; i < 100; ++i) calling.work(i * 100'000, 60'000, "aten::add");
   const Analysis calls = calling.analysed();

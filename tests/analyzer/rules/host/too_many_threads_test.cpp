@@ -6,8 +6,8 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A training on a machine of two cores whose team has `more` threads besides the one that trains; each runs and waits for
-/// so much of the time.
+/// A training on a machine of two cores whose team has `more` threads besides the one that trains; each runs and waits
+/// for so much of the time.
 Analysis withTeam(std::uint32_t more, double ranPercent, double waitedPercent, const char* category = "") {
   CpuTraining training(60);
   training.work(0, 8 * CpuTraining::kMs, "aten::linear").ran(ranPercent, waitedPercent);
