@@ -60,14 +60,15 @@ void SegmentCollector::addIdle(const LedgerSegment& segment, std::int64_t durNs)
 
 /// Segments that follow each other are one stretch, whatever the work is called.
 void SegmentCollector::addHostWork(prof::DeviceId device, const LedgerSegment& segment) {
-  prof::TimeWindow& stretch = hostWork_[device];
+  constexpr prof::TimeWindow kNone{0, 0};
+  prof::TimeWindow& stretch = hostWork_.try_emplace(device, kNone).first->second;
   const bool isWork = segment.cause == Cause::HostWork;
   if (isWork && segment.startNs == stretch.endNs) {
     stretch.endNs = segment.endNs;
     return;
   }
   endHostWork(stretch);
-  stretch = isWork ? prof::TimeWindow{segment.startNs, segment.endNs} : prof::TimeWindow{0, 0};
+  stretch = isWork ? prof::TimeWindow{segment.startNs, segment.endNs} : kNone;
 }
 
 void SegmentCollector::endHostWork(prof::TimeWindow stretch) {

@@ -17,7 +17,7 @@ struct GradientUse {
   std::int64_t unusedNs = 0;  ///< that those took on their threads
   std::string costliest;      ///< of those, by name
   std::int64_t costliestNs = 0;
-  prof::TimeWindow longest{};  ///< the longest of those
+  prof::TimeWindow longest{0, 0};  ///< the longest of those
 
   /// Of all of them; 0 where no backward is known, as of a source without sequence numbers.
   [[nodiscard]] double unusedShare() const {
