@@ -135,6 +135,7 @@ prof::Status compute(Analysis& analysis) {
     if (!isIts || loaders->contains(thread) || share + waits < kBusy) continue;
     ++found.busyThreads;
     found.waitingThreads += waits;
+    found.wantedCores += share + waits;
   }
   return {};
 }

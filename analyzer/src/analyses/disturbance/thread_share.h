@@ -23,6 +23,7 @@ struct StepThread {
   /// Threads of the process that wanted a core for a twentieth of the time or more, without those of a loader.
   std::uint32_t busyThreads = 0;
   double waitingThreads = 0;  ///< how many of them waited for a core at a time, on average
+  double wantedCores = 0;     ///< how many of them ran or waited
 };
 
 }  // namespace lacuna::analyzer

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "analyses/disturbance/core_contention.h"
@@ -29,9 +30,11 @@ double displaced(const CoreContention& contention) {
 void detect(const Facts& facts, Outcome& out) {
   if (!facts.threadsCrowd()) return;
   const StepThread& thread = facts.analysis.of<StepThread>();
-  const double waiting = thread.waitingThreads - displaced(facts.analysis.of<CoreContention>());
-  if (waiting < kWaiting) return;
   const std::uint32_t cores = facts.analysis.of<ProgramFacts>().hostCores;
+  // As long as the machine has a core for each, they wait for others, or to be woken.
+  const double waiting =
+      std::min(thread.waitingThreads, thread.wantedCores - cores) - displaced(facts.analysis.of<CoreContention>());
+  if (waiting < kWaiting) return;
   Finding finding;
   finding.count = thread.busyThreads;
   finding.costNsPerStep =
@@ -63,8 +66,8 @@ constinit const FindingRule kTooManyThreadsRule{
     .meaning = "More threads of the program compute than there are cores, so they wait for each other.",
     .when =
         "in the steady steps more threads of the process (without a loader's) want a core for a twentieth of the time "
-        "or more than there are cores, and {waiting} or more of them wait for one at a time, without what other "
-        "programs take",
+        "or more than there are cores, and {waiting} or more of them wait for one at a time: as far as they want more "
+        "cores than there are, without what other programs take",
     .fix = "code; no gain: how much quicker fewer threads compute is not in the trace",
     .refutedBy = "a run with as many threads as cores that takes as long",
     .detect = rules::too_many_threads::detect,

@@ -32,7 +32,7 @@ TEST(TooManyThreadsFinding, ATeamLargerThanTheMachineIsFound) {
   const Analysis analysis = withTeam(7, 20, 30);
   const Finding* finding = find(analysis, FindingId::TooManyThreads);
   ASSERT_NE(finding, nullptr);
-  EXPECT_THAT(finding->title, testing::HasSubstr("8 threads of the program want 2 cores, and 2.4 of them wait"));
+  EXPECT_THAT(finding->title, testing::HasSubstr("8 threads of the program want 2 cores, and 2.0 of them wait"));
   EXPECT_THAT(finding->advice, testing::HasSubstr("torch.set_num_threads(2)"));
   EXPECT_FALSE(finding->notPredicted.empty());
 }
