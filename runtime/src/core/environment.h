@@ -14,7 +14,7 @@ namespace lacuna::rt {
 inline bool switchFromEnvironment(const char* variable) {
   const char* text = std::getenv(variable);
   const std::string value = text != nullptr ? text : "";
-  if (value != "" && value != "0" && value != "1") fail(variable, "'" + value + "' is neither 0 nor 1");
+  if (!value.empty() && value != "0" && value != "1") fail(variable, "'" + value + "' is neither 0 nor 1");
   return value == "1";
 }
 

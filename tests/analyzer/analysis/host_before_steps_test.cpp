@@ -33,7 +33,8 @@ class SetUpRun {
     made.of<UnknownPlaces>().beforeNs = 60;
   }
 
-  SetUpRun& counter(std::string_view name, std::vector<std::pair<TimeNs, double>> samples, std::uint32_t thread = 1) {
+  SetUpRun& counter(std::string_view name, const std::vector<std::pair<TimeNs, double>>& samples,
+                    std::uint32_t thread = 1) {
     const TrackId track(++tracks_);
     out_.append(prof::CounterTrack{.id = track, .thread = ThreadId(thread), .name = out_.intern(name)});
     for (const auto& [time, value] : samples)

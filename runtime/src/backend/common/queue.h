@@ -168,7 +168,7 @@ class CpuQueue {
   void runKeepingError(const Name& name, void (*run)(void*), void* task);
   void runNow(const Name& name, const Work& work, void (*run)(void*), void* task);
   void work();
-  bool waitForWork(std::uint64_t at);
+  bool waitForWork(std::uint64_t unit);
   void wake();
   void sleepBarrier() const;
   void execute(Record& record);

@@ -53,8 +53,9 @@ TEST(Launches, InPlaceIsWhatBeginsWhereItIsCalledInNoTime) {
   out.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
   out.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
   // In place; begun a little later; and by a call that takes time.
+  std::uint64_t correlation = 0;
   for (const auto& [at, begin, dur] : {std::tuple(0, 0, 0), {100, 101, 0}, {200, 200, 5}}) {
-    const auto correlation = static_cast<std::uint64_t>(at + 1);
+    ++correlation;
     out.append(ApiCall{
         .startNs = at, .durNs = dur, .thread = ThreadId(1), .name = out.intern("enqueue"), .correlation = correlation});
     out.append(
