@@ -19,7 +19,7 @@ namespace {
 using prof::Range;
 using prof::TimeNs;
 
-/// Of so many batches one is handed over as quickly as the quickest that are no accident.
+/// One batch in so many is handed over as quickly as an idle worker can.
 constexpr std::size_t kQuickest = 10;
 
 struct Batches {

@@ -87,9 +87,8 @@ class Builder {
     std::size_t before = kNowhere;
   };
 
-  /// Work in place: the thread that calls executes it, so its launch call is the moment at which it begins.
   [[nodiscard]] bool isInPlace(const Launched& item) const {
-    return cpuDevice_ && item.launch->startNs == item.launch->endNs && item.launch->startNs == item.span->startNs;
+    return cpuDevice_ && analyzer::isInPlace(*item.launch, *item.span);
   }
   /// When the launching thread could go on.
   [[nodiscard]] TimeNs returned(const Launched& item) const {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyses/disturbance/thread_share.h"
 #include "analyses/parts.h"
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/prof/bounds.h"
@@ -177,8 +178,8 @@ prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
     const std::string_view name = store.text(track.name);
-    const bool waits = name == "waiting for a core";
-    if (!track.thread || !only.holds(track.thread) || (!waits && name != "thread CPU")) continue;
+    const bool waits = name == kWaitingForCore;
+    if (!track.thread || !only.holds(track.thread) || (!waits && name != kThreadCpu)) continue;
     tracks[track.id] = {track.thread, waits};
     told = told || waits;
   }

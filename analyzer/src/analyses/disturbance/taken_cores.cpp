@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analyses/disturbance/thread_share.h"
 #include "lacuna/analyzer/scope.h"
 
 namespace lacuna::analyzer {
@@ -57,7 +58,7 @@ std::unordered_map<TrackId, TimeNs> waitsOf(const Store& store, const Selection&
   std::unordered_map<TrackId, TimeNs> tracks;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
-    if (!track.thread || !only.holds(track.thread) || store.text(track.name) != "waiting for a core") continue;
+    if (!track.thread || !only.holds(track.thread) || store.text(track.name) != kWaitingForCore) continue;
     const auto end = ends.find(track.thread);
     tracks[track.id] = end == ends.end() ? INT64_MAX : end->second;
   }

@@ -27,7 +27,7 @@ struct Mean {
   TimeNs lastNs = 0;
 };
 
-/// Of these counters, over the window; without those that have no value in it.
+/// The mean of each counter over the window. A counter without a value in the window is left out.
 prof::Result<std::unordered_map<prof::TrackId, double>> meanShares(const Store& store,
                                                                    const std::vector<prof::TrackId>& tracks,
                                                                    prof::TimeWindow window) {
@@ -118,8 +118,6 @@ prof::Status compute(Analysis& analysis) {
   const auto ran = sharesOf(store, kThreadCpu, window), waited = sharesOf(store, kWaitingForCore, window);
   if (!ran) return ran.error();
   if (!waited) return waited.error();
-  const auto loaders = loaderThreads(store, analysis.steps.thread);
-  if (!loaders) return loaders.error();
   const Topology topology = loadTopology(store);
   StepThread& found = analysis.of<StepThread>();
   const auto shareOr = [](const auto& shares, prof::ThreadId thread, double otherwise) {
@@ -128,14 +126,23 @@ prof::Status compute(Analysis& analysis) {
   };
   found.ranShare = shareOr(*ran, analysis.steps.thread, -1);
   found.waitedShare = shareOr(*waited, analysis.steps.thread, -1);
+  std::vector<prof::ThreadId> busy;
   for (const auto& [thread, share] : *ran) {
     const auto process = topology.processOfThread.find(thread);
     const bool isIts = process != topology.processOfThread.end() && process->second == analysis.steps.process;
+    if (isIts && share + shareOr(*waited, thread, 0) >= kBusy) busy.push_back(thread);
+  }
+  if (busy.size() > analysis.of<ProgramFacts>().hostCores) {
+    // All ranges are read for the threads of a loader, so only where it matters how many threads are left.
+    const auto loaders = loaderThreads(store, analysis.steps.thread);
+    if (!loaders) return loaders.error();
+    std::erase_if(busy, [&](prof::ThreadId thread) { return loaders->contains(thread); });
+  }
+  for (const prof::ThreadId thread : busy) {
     const double waits = shareOr(*waited, thread, 0);
-    if (!isIts || loaders->contains(thread) || share + waits < kBusy) continue;
     ++found.busyThreads;
     found.waitingThreads += waits;
-    found.wantedCores += share + waits;
+    found.wantedCores += shareOr(*ran, thread, 0) + waits;
   }
   return {};
 }

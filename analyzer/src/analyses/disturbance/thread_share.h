@@ -16,11 +16,12 @@ inline constexpr std::string_view kThreadCpu = "thread CPU", kWaitingForCore = "
 prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
                                  prof::TimeWindow window);
 
-/// What the thread that sets the steps did from the first steady step to the last, and its process.
+/// The thread that sets the steps, and its process, from the first steady step to the last.
 struct StepThread {
   double ranShare = -1;     ///< of the time; -1: not recorded
   double waitedShare = -1;  ///< for a core
-  /// Threads of the process that wanted a core for a twentieth of the time or more, without those of a loader.
+  /// Threads of the process that wanted a core for a twentieth of the time or more. Where they are more than the
+  /// cores, threads of a loader are left out.
   std::uint32_t busyThreads = 0;
   double waitingThreads = 0;  ///< how many of them waited for a core at a time, on average
   double wantedCores = 0;     ///< how many of them ran or waited

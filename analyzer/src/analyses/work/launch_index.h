@@ -13,6 +13,11 @@
 
 namespace lacuna::analyzer {
 
+/// Work in place: the thread that calls executes it, so its launch call is the moment at which it begins.
+inline bool isInPlace(const HostSpan& launch, const DeviceSpan& work) {
+  return launch.startNs == launch.endNs && launch.startNs == work.startNs;
+}
+
 /// Joins device work to the call that launched it, by correlation within a process.
 class LaunchIndex {
  public:

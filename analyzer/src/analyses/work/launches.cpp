@@ -71,7 +71,7 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
       leanDelays.push_back(delays.back() - costs->within(delay));
     }
     if (span.endNs - span.startNs < callNs) ++stats.shorterThanCall;
-    if (callNs == 0 && launch->startNs == span.startNs) ++stats.inPlace;
+    if (isInPlace(*launch, span)) ++stats.inPlace;
   }
   std::uint64_t depthSum = 0;
   for (auto& [queue, work] : queues) {

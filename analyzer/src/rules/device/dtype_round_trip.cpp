@@ -41,8 +41,7 @@ constinit const FindingRule kDtypeRoundTripRule{
     .meaning = "Tensors are converted to a type and at once to another one.",
     .when =
         "{trips} conversions a step or more directly follow another one of the same shape and another type; without "
-        "shapes, the next "
-        "one in the graph of gradients",
+        "shapes, the next one in the graph of gradients",
     .fix = "code: `conversion*0`",
     .refutedBy = "a use of the tensor between the two conversions",
     .detect = rules::dtype_round_trip::detect,

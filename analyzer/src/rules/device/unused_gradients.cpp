@@ -21,11 +21,11 @@ constexpr std::array kConfidences{kSure};
 void detect(const Facts& facts, Outcome& out) {
   const GradientUse& use = facts.analysis.of<GradientUse>();
   if (use.unusedShare() < kOperators) return;
-  // Elsewhere an operator's time is the host's, and the device's work is not known by its place in the graph.
   const std::int64_t cost = facts.perStep(use.unusedNs);
   if (facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
   finding.count = use.unused;
+  // Elsewhere an operator's time is the host's, and not that of its device work.
   finding.costNsPerStep = facts.worksInPlace() ? cost : 0;
   finding.words =
       "{part} of the forward operators record gradients that no backward computes, most of it {operator}{: cost a "

@@ -89,8 +89,8 @@ constinit const FindingRule kHostWorkRule{
     .meaning = "The device waits while the host does work of its own between launches.",
     .when =
         "other host work ≥ {least} of the step; where the calling thread executes operators itself, ≥ {least of long} "
-        "in "
-        "stretches of {long} or more; without the time that the thread slept, as its counters show; the advice changes "
+        "in stretches of {long} or more; without the time that the thread slept, as its counters show; the advice "
+        "changes "
         "where launch calls took half of it beyond as many usual ones: a kernel's first launch loads its code",
     .fix = "code: `host*0`, an upper bound",
     .refutedBy = "a run without that work in its loop that takes as long",

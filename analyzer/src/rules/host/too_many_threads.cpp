@@ -41,8 +41,7 @@ void detect(const Facts& facts, Outcome& out) {
       prof::wholeOf<std::int64_t>(std::max(0.0, thread.waitedShare) * static_cast<double>(facts.analysis.meanStepNs()));
   finding.words =
       "{threads} threads of the program want {cores} cores, and {waiting} of them wait for one at any time, the one "
-      "that "
-      "feeds the device {cost} {a step}";
+      "that feeds the device {cost} {a step}";
   finding.quantities = {Quantity::number("threads", thread.busyThreads), Quantity::number("cores", cores),
                         Quantity::number("waiting", waiting, 1)};
   finding.confidence = kSure;

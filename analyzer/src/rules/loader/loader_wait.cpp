@@ -165,8 +165,7 @@ constinit const FindingRule kLoaderWaitRule{
     .when =
         "the ledger's loader wait ≥ {stall} of the step; with workers also that more of them, or batches that cost "
         "nothing (then ≥ {stall}), gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the "
-        "time, or that "
-        "preparing batches computes > {computes} of its time and ≥ {computing} of a step",
+        "time, or that preparing batches computes > {computes} of its time and ≥ {computing} of a step",
     .fix =
         "`loader.workers=N`: the smallest N whose step in the replay is within {near} of that with plenty; where "
         "the number of workers is unknown ([loader](loader.md)), or more would not help, code: `loader*0`, an "

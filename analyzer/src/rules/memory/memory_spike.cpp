@@ -28,7 +28,7 @@ constexpr Threshold kBrief{"brief", 0.1, Unit::Share,
                            "Memory that rises and falls with the layers is within a fifth of its height for a fifth of "
                            "a step's allocations."};
 constexpr std::array kThresholds{kAbove, kNoticeable, kOfDevice, kSteps, kOneTensor, kTensors, kBrief};
-/// Of the height of the memory above what the steps leave alive: the top fifth begins there.
+/// The top fifth begins at this part of the height. The height is the peak without what the steps leave alive.
 constexpr double kTop = 0.8;
 
 constexpr Confidence kSure{"", 0.75, "The peak is recorded; the tensor may be the network's purpose."};
