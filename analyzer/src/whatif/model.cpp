@@ -378,7 +378,7 @@ void Builder::fillItems(Simulator::Model& model) {
     if (item.kind == HostItemKind::Launch) {
       if (waitedForRoom(room, from.node, item.durNs, usualCall)) {
         item.room = lastEnd(model, start, end, launched);
-        // What made room may have been launched before the window; then the host waits for nothing that is replayed.
+        // Work from before the window may have made the room. It is not replayed, so the host does not wait for it.
         item.durNs =
             item.room != kNowhere ? end - model.nodes[item.room].measuredEndNs : room.behindWait(from.node, start, end);
       }

@@ -16,7 +16,7 @@ namespace lacuna::analyzer {
 
 inline constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
-/// What a program does that it could do without, and that ranges tell of.
+/// Work that ranges show, and that a program could do without.
 enum class Detour : std::uint8_t {
   Replicates,    ///< copies the model to several devices and gathers what they computed
   ThroughHost,   ///< collectives of a library that works in the host's memory
@@ -35,7 +35,7 @@ struct DeviceNode {
   std::size_t behind = kNowhere;   ///< where it waited for none: what was last done on the device's other queues
   std::uint64_t bytes = 0;         ///< of a copy or memset
   double warmShare = 1;            ///< of its time, when the device has not been left waiting before; see warmUp
-  /// Of work that the caller executes, what lies in detours inside of it.
+  /// The time of detours inside of work that the caller executes.
   std::array<std::int64_t, kDetourCount> detourNs{};
   prof::TimeNs measuredEndNs = 0;
   prof::StringId name;

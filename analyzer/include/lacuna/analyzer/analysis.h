@@ -97,8 +97,8 @@ struct IdleCauses {
   std::vector<CauseDetail> details;  ///< costliest first
   /// The driver calls and synchronisations in Analysis::meanStepLedger(), by name; their counts are of all its steps.
   std::vector<CauseDetail> stepCalls;
-  /// Of the host's work in Analysis::meanStepLedger(), what lies in stretches of kLongHostWorkNs or more between two
-  /// pieces of device work. In shorter ones a program calls its operators.
+  /// The host's work of a mean step in long stretches: kLongHostWorkNs or more between two pieces of device work. In
+  /// shorter ones a program calls its operators.
   std::int64_t longHostWorkNs = 0;
   /// The longest few stretches of each cause, longest first.
   std::array<std::vector<DeviceSegment>, kCauseCount> longest;

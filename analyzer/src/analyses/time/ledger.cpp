@@ -150,7 +150,7 @@ struct LedgerAccountant::Impl {
   std::unordered_map<DeviceId, std::vector<const DeviceSpan*>> spansOfDevice;
 
   Impl(const Timeline& t, StepPauses between) : timeline(t), pauses(std::move(between)), launches(t) {
-    // What other threads do there holds no device up.
+    // A thread that launches nothing holds no device up.
     if (!launches.isLaunching(pauses.thread)) pauses.windows.clear();
     buildProfiles();
     buildDevices();

@@ -19,12 +19,12 @@ struct GradientUse {
   std::int64_t costliestNs = 0;
   prof::TimeWindow longest{0, 0};  ///< the longest of those
 
-  /// Of all of them; 0 where no backward is known, as of a source without sequence numbers.
+  /// The unused part of all operators. It is 0 where no backward is known: some sources have no sequence numbers.
   [[nodiscard]] double unusedShare() const {
     return used == 0 ? 0 : static_cast<double>(unused) / static_cast<double>(used + unused);
   }
 };
-/// Of the window, in steps and between them.
+/// Counts operators of the window, in steps and between them.
 prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow window, const Selection& only = {});
 
 }  // namespace lacuna::analyzer
