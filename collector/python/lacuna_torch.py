@@ -19,7 +19,7 @@ import threading
 import weakref
 
 PARTS = ("operators", "memory", "modules", "loader", "steps")
-NO_CATEGORY, PHASE, MODULE = 0, 2, 4  # categories of the schema
+PHASE, MODULE = 2, 4  # categories of the schema
 ROLES = {"other": 0, "parameter": 1, "gradient": 2, "activation": 3, "optimizer": 4, "input": 5}
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "liblacuna_torch.so")
 
@@ -237,7 +237,7 @@ def install_garbage_collection(voice):
     def collects(phase, info):
         thread = threading.get_ident()
         if phase == "start" and info["generation"] >= oldest:
-            levels[thread] = voice.open(NO_CATEGORY, b"garbage collection")
+            levels[thread] = voice.open(PHASE, b"garbage collection")
         elif phase == "stop" and thread in levels:
             voice.close(levels.pop(thread))
 

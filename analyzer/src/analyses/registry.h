@@ -11,6 +11,7 @@
   SECTION(findings)                              \
   SECTION(devices)                               \
   SECTION(steps)                                 \
+  BOTH(phases)                                   \
   ANALYSIS(stepWork)                             \
   ANALYSIS(patterns)                             \
   ANALYSIS(bottleneck)                           \

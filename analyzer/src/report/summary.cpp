@@ -5,56 +5,86 @@
 #include <algorithm>
 #include <span>
 
+#include "analyses/time/phases.h"
 #include "analysis/shown_steps.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
+#include "report/phrases.h"
 #include "rules/facts.h"
 
 namespace lacuna::analyzer {
 namespace {
 
-double share(const Analysis& analysis, std::int64_t ns) {
-  const std::int64_t total = analysis.ledgers.run.totalNs();
-  return total <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(total);
+/// A smaller share is not worth a word in the summary.
+constexpr double kLeastShare = 0.02;
+/// Set-up takes most of a short run, and nothing of a long one.
+constexpr double kMuchSetUp = 0.1;
+
+/// The verdict is about steps where there are any: what comes before and behind them happens once.
+Ledger judged(const Analysis& analysis) {
+  return analysis.steps.all.empty() ? analysis.ledgers.run : analysis.meanStepLedger();
 }
 
-/// Where nearly all of what is unknown lies outside of the steps, where: it is no part of training.
-std::string_view whereUnknown(const Analysis& analysis) {
-  const std::int64_t unknownNs = analysis.ledgers.run[Cause::Unknown];
-  const auto isNearlyAll = [&](std::int64_t ns) { return unknownNs > 0 && 20 * (unknownNs - ns) <= unknownNs; };
-  if (isNearlyAll(analysis.of<UnknownPlaces>().beforeNs)) return " before the first step";
-  if (isNearlyAll(analysis.of<UnknownPlaces>().behindNs)) return " behind the last step";
-  std::int64_t inSteps = 0;
-  for (const Ledger& step : analysis.ledgers.steps) prof::addTo(inSteps, step[Cause::Unknown]);
-  const bool outside = !analysis.ledgers.steps.empty() && 20 * inSteps <= analysis.ledgers.run[Cause::Unknown];
-  return outside ? " outside the steps" : "";
+double shareOf(const Ledger& ledger, std::int64_t ns) {
+  return ratio(static_cast<double>(ns), static_cast<double>(ledger.totalNs()));
 }
 
-std::string worstCauses(const Analysis& analysis) {
+std::string worstCauses(const Ledger& ledger) {
   std::vector<Cause> causes;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     const auto cause = static_cast<Cause>(i);
-    if (!isBusy(cause) && share(analysis, analysis.ledgers.run[cause]) >= 0.02) causes.push_back(cause);
+    if (!isBusy(cause) && shareOf(ledger, ledger[cause]) >= kLeastShare) causes.push_back(cause);
   }
-  std::sort(causes.begin(), causes.end(),
-            [&](Cause a, Cause b) { return analysis.ledgers.run[a] > analysis.ledgers.run[b]; });
+  std::sort(causes.begin(), causes.end(), [&](Cause a, Cause b) { return ledger[a] > ledger[b]; });
   if (causes.size() > 3) causes.resize(3);
   std::string out;
   for (const Cause cause : causes) {
-    out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", causeLabel(cause),
-                       prof::shareText(share(analysis, analysis.ledgers.run[cause])),
-                       cause == Cause::Unknown ? whereUnknown(analysis) : "");
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", causeLabel(cause),
+                       prof::shareText(shareOf(ledger, ledger[cause])));
   }
   return out;
+}
+
+/// " In a step the device is busy 60 %; idle: host work 40 %."
+std::string deviceTime(const Analysis& analysis) {
+  const Ledger ledger = judged(analysis);
+  const std::string causes = worstCauses(ledger);
+  const bool isOne = analysis.devices.size() == 1;
+  const std::string busy = prof::shareText(shareOf(ledger, ledger.busyNs()));
+  const std::string idle = causes.empty() ? "" : "; idle: " + causes;
+  if (analysis.steps.all.empty())
+    return fmt::format("{} busy {} of the time{}.", isOne ? "The device is" : "The devices are", busy, idle);
+  return fmt::format("In a step {} busy {} of the time{}.", isOne ? "the device is" : "the devices are", busy, idle);
+}
+
+/// The pauses between steps, and a long set-up.
+std::string aroundSteps(const Analysis& analysis) {
+  const RunPhases& run = analysis.of<RunPhases>();
+  std::string pauses, setUp;
+  for (const PhaseUse& use : run.uses) {
+    const double ofTraining = ratio(static_cast<double>(use.totalNs), static_cast<double>(run.trainingNs));
+    if (use.place == PhasePlace::BetweenSteps && ofTraining >= kLeastShare) {
+      pauses += fmt::format("{}{} {}", pauses.empty() ? "" : ", ", use.name.empty() ? "unnamed pauses" : use.name,
+                            prof::shareText(ofTraining));
+    }
+    const auto wholeNs = static_cast<double>(analysis.window.endNs - analysis.window.startNs);
+    const double ofRun = ratio(static_cast<double>(use.totalNs), wholeNs);
+    if (use.place == PhasePlace::BeforeSteps && ofRun >= kMuchSetUp)
+      setUp = fmt::format(" Set-up took {} ({} of the run).", prof::timeText(use.totalNs), prof::shareText(ofRun));
+  }
+  if (!pauses.empty()) pauses = fmt::format(" Between steps: {} of the time of training.", pauses);
+  return pauses + setUp;
 }
 
 /// Why a trace in which nothing is found need not be of a run without faults; empty where it is.
 std::string whyNotSure(const Analysis& analysis) {
   constexpr double kMostUnknown = 0.02;
-  const double unknown = share(analysis, analysis.ledgers.run[Cause::Unknown]);
+  const Ledger ledger = judged(analysis);
+  const double unknown = shareOf(ledger, ledger[Cause::Unknown]);
   if (unknown > kMostUnknown)
-    return fmt::format("{} of the time{} has no cause in the trace", prof::shareText(unknown), whereUnknown(analysis));
+    return fmt::format("{} of {} has no cause in the trace", prof::shareText(unknown),
+                       analysis.steps.all.empty() ? "the time" : "a step");
   if (analysis.of<ProgramFacts>().droppedEvents > 0 || !analysis.store->warnings().empty())
     return "the trace does not hold all of the run";
   return {};
@@ -87,12 +117,9 @@ std::string verdict(const Analysis& analysis) {
   if (analysis.devices.empty()) {
     text = "No device did any work in this trace, so there is no ledger; what the host did is below.";
   } else {
-    const std::string causes = worstCauses(analysis);
-    const char* who = analysis.devices.size() == 1 ? "The device is" : "The devices are";
-    text =
-        fmt::format("{} busy {} of the time{}.", who, prof::shareText(share(analysis, analysis.ledgers.run.busyNs())),
-                    causes.empty() ? "" : "; idle: " + causes);
+    text = deviceTime(analysis);
   }
+  text += aroundSteps(analysis);
   std::size_t faults = 0;
   for (const Finding& finding : analysis.of<Findings>()) faults += finding.kind == FindingKind::Fault ? 1 : 0;
   if (faults > 0) {

@@ -52,8 +52,12 @@ struct Explained {
   std::string_view condition{};  ///< the same for readers
 };
 
-/// Whether a finding's cost is time that devices wait, or time that they work.
-enum class CostIs : std::uint8_t { IdleTime, WorkTime };
+/// Where a finding's cost lies.
+enum class CostIs : std::uint8_t {
+  IdleTime,  ///< devices wait
+  WorkTime,  ///< devices work
+  OfPhases,  ///< in phases of the host, of which some lie between steps, where no step's ledger has them
+};
 
 /// All that there is to know about one finding. To add one: add its line to LACUNA_FINDINGS, write the file that
 /// defines its rule, list that file in CMakeLists.txt, and plant a case in tests/analyzer/rules.

@@ -287,6 +287,12 @@ class TorchRun(unittest.TestCase):
     def counts(self, category):
         return dict(self.query(f"select name, count(*) from range where category = '{category}' group by name"))
 
+    def phases(self):
+        """Without the collections, which come when the interpreter likes."""
+        found = self.counts("phase")
+        found.pop("garbage collection", None)
+        return found
+
     def train(self, workers, method, *more, **variables):
         return self.record(os.path.join(HERE, "train.py"), str(workers), method, *more, **variables)
 
@@ -297,24 +303,24 @@ class TorchRun(unittest.TestCase):
     def test_steps_have_their_phases(self):
         self.assertEqual(self.train(0, "fork").stdout, "saw [0, 1, 4]\n")
         self.assertEqual(self.counts("step"), {"step": 3})
-        self.assertEqual(self.counts("phase"), {"load": 4, "forward": 3, "backward": 3, "optimizer": 3})
+        self.assertEqual(self.phases(), {"load": 4, "forward": 3, "backward": 3, "optimizer": 3})
         self.assertEqual(self.phases_inside_steps(), 12)
 
     def test_a_validation_is_no_part_of_the_next_step(self):
         self.train(0, "fork", "validate")
         self.assertEqual(self.counts("step"), {"step": 3})
-        self.assertEqual(self.counts("phase"), {"load": 7, "forward": 3, "backward": 3, "optimizer": 3})
+        self.assertEqual(self.phases(), {"load": 7, "forward": 3, "backward": 3, "optimizer": 3})
         self.assertEqual(self.phases_inside_steps(), 12)
 
     def test_an_evaluation_with_gradients_is_no_step_and_no_forward_phase(self):
         self.train(0, "fork", "evaluate")
         self.assertEqual(self.counts("step"), {"step": 6})
-        self.assertEqual(self.counts("phase"), {"load": 8, "forward": 6, "backward": 6, "optimizer": 6, "evaluation": 2})
+        self.assertEqual(self.phases(), {"load": 8, "forward": 6, "backward": 6, "optimizer": 6, "evaluation": 2})
         self.assertEqual(self.phases_inside_steps(), 24)
 
     def test_checkpoints_and_garbage_collections_have_their_names(self):
         self.train(0, "fork", "tidy")
-        self.assertEqual(self.counts("phase")["checkpoint"], 1)
+        self.assertEqual(self.phases()["checkpoint"], 1)
         collections = self.query("select count(*) from range where name = 'garbage collection'")
         self.assertIn(collections[0][0], range(1, 10), "of all generations; Python itself has some when it ends")
 
@@ -402,7 +408,7 @@ class TorchRun(unittest.TestCase):
         self.train(0, "fork", LACUNA_TORCH="steps")
         self.assertEqual(self.counts("operator"), {})
         self.assertEqual(self.counts("loader"), {})
-        self.assertEqual(self.counts("phase"), {"backward": 3, "optimizer": 3})
+        self.assertEqual(self.phases(), {"backward": 3, "optimizer": 3})
 
     def test_a_core_that_cannot_be_observed_costs_the_operators_only(self):
         done = self.train(0, "fork", FAKE_TORCH_CORE="")

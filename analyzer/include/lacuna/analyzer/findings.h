@@ -34,6 +34,8 @@
   FINDING(HostNotRunning)        \
   FINDING(CoresTaken)            \
   FINDING(TooManyThreads)        \
+  FINDING(CheckpointStall)       \
+  FINDING(GarbageCollection)     \
   FINDING(HostWork)              \
   FINDING(LateStarts)            \
   FINDING(SlowSteps)             \

@@ -76,11 +76,20 @@ struct Step {
   }
 };
 
+/// A phase of a program other than those that make up an iteration (load, forward, backward, optimizer): an evaluation
+/// with all of its batches, a checkpoint, a garbage collection, or what the program names itself.
+struct PhaseSpan {
+  prof::TimeNs startNs = 0;
+  prof::TimeNs endNs = 0;
+  prof::StringId name;
+};
+
 struct Steps {
   StepSource source = StepSource::None;
   prof::ProcessId process;
   prof::ThreadId thread;  ///< that set the markers
   std::vector<Step> all;
+  std::vector<PhaseSpan> phases;  ///< of that thread, by start; none lies in another
 
   /// Those behind the warm-up; empty only when there are no steps.
   [[nodiscard]] std::span<const Step> steady() const;
@@ -100,10 +109,23 @@ const Step* stepAt(std::span<const Step> steps, prof::TimeNs at);
 /// The steps of one process, or of the first one (by rank, then by id) that has any.
 prof::Result<Steps> findSteps(const Store& store, prof::ProcessId process = {});
 
+/// Work of a name, by its time.
+struct PauseWork {
+  prof::TimeWindow window;
+  prof::StringId name;
+};
+
 /// Lets each step last until the next one begins, for what every iteration does there (metrics, logging, asking for a
-/// batch) is part of it. A pause that is unusually long, as an evaluation or a checkpoint now and then makes it, stays
-/// between two steps, as far as it is longer than the usual one: the median, of few steps the shortest.
-void joinUsualPauses(std::vector<Step>& steps);
+/// batch) is part of it. A pause that is unusually long stays between two steps, and so does one for work that fewer
+/// than half of the pauses have (an evaluation, a checkpoint), as far as it is longer than the usual one: the median,
+/// of few steps the shortest.
+void joinUsualPauses(std::vector<Step>& steps, std::span<const PauseWork> work = {});
+
+/// Lets a step begin behind the evaluation that opens it: asking for the first batch of an evaluation looks like asking
+/// for a batch to train on. `evaluations` come by start. Where half of the steps open with one (a network that
+/// teaches), it is part of the iteration.
+void leaveOutEvaluations(std::vector<Step>& steps, std::span<const prof::TimeWindow> evaluations,
+                         std::span<const prof::TimeNs> backwardStarts);
 
 /// Marks the leading steps that take clearly longer than the second half of the run; never all of them.
 void markWarmUp(std::vector<Step>& steps);

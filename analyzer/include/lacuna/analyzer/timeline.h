@@ -108,6 +108,10 @@ class NameClasses {
 /// Ranges of the category "loader" in which the program waits for workers to begin or to end, and takes no batch.
 inline constexpr std::array<std::string_view, 2> kLoaderChanges{"start", "stop"};
 
+/// Phases by name. A program may have others.
+inline constexpr std::string_view kLoadPhase = "load", kEvaluation = "evaluation", kCheckpoint = "checkpoint",
+                                  kGarbageCollection = "garbage collection";
+
 /// As NameClasses, by text; the tables are in docs/analyses/names.md.
 Activity classifyRange(std::string_view domain, std::string_view category, std::string_view name);
 Activity classifyCall(std::string_view name);

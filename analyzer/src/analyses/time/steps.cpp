@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -53,14 +54,57 @@ struct MarkerSet {
 /// By process, then preference, then thread.
 using Markers = std::map<ProcessId, std::map<std::pair<int, ThreadId>, MarkerSet>>;
 
-prof::Status collectMarkers(const Store& store, const Topology& topology, Markers& markers) {
+/// The phases of a thread, by start.
+class ThreadPhases {
+ public:
+  void add(PhaseSpan phase, std::string_view name) {
+    if (name == kLoadPhase) {
+      if (!batchNs_) batchNs_ = phase.startNs;
+    } else if (name == kEvaluation) {
+      addEvaluation(phase);
+    } else if (name == "forward" || name == "backward" || name == "optimizer") {
+      if (name == "backward") backwardStarts.push_back(phase.startNs);
+      batchNs_.reset();
+      evaluation_.reset();
+    } else if (own.empty() || phase.startNs >= own.back().endNs) {
+      own.push_back(phase);
+    }
+  }
+
+  std::vector<PhaseSpan> own;  ///< those of Steps::phases
+  std::vector<TimeNs> backwardStarts;
+
+ private:
+  /// An evaluation has a range for each of its batches. It begins where the first of them is asked for, and includes
+  /// the collections and waits between them.
+  void addEvaluation(PhaseSpan phase) {
+    if (evaluation_) {
+      own.resize(*evaluation_ + 1);
+      own.back().endNs = std::max(own.back().endNs, phase.endNs);
+    } else {
+      if (batchNs_) phase.startNs = own.empty() ? *batchNs_ : std::max(*batchNs_, own.back().endNs);
+      evaluation_ = own.size();
+      own.push_back(phase);
+    }
+    batchNs_.reset();
+  }
+
+  std::optional<TimeNs> batchNs_;          ///< when a batch was asked for that no phase has taken
+  std::optional<std::size_t> evaluation_;  ///< the one that lasts
+};
+using Phases = std::unordered_map<ThreadId, ThreadPhases>;
+
+prof::Status collectMarkers(const Store& store, const Topology& topology, Markers& markers, Phases& phases) {
   std::unordered_map<std::uint64_t, std::optional<int>> ranks;
+  const StringId phaseCategory = store.find("phase");
   return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name, &Range::queue,
                     &Range::flags>(
       {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto queue, auto flags) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           // A marker that was never closed lasts until the recording ends, whatever the program did behind its step.
           if (queue[i] || !thread[i] || (flags[i] & prof::kUnfinished) != 0) continue;
+          if (phaseCategory && category[i] == phaseCategory)
+            phases[thread[i]].add({start[i], start[i] + dur[i], name[i]}, store.text(name[i]));
           const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
           const auto [rank, isNew] = ranks.try_emplace(key);
           if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));
@@ -90,7 +134,25 @@ Steps fromMarkers(const Markers::mapped_type& sets, ProcessId process) {
     return std::tuple(a.first.first, b.second.steps.size()) < std::tuple(b.first.first, a.second.steps.size());
   };
   const auto best = std::min_element(sets.begin(), sets.end(), better);
-  return {StepSource::Marker, process, best->first.second, best->second.steps};
+  return {StepSource::Marker, process, best->first.second, best->second.steps, {}};
+}
+
+/// The phases that a pause may be for. A garbage collection interrupts whatever runs, an iteration, too.
+std::vector<PauseWork> pauseWorkOf(const Store& store, std::span<const PhaseSpan> phases) {
+  std::vector<PauseWork> out;
+  for (const PhaseSpan& phase : phases) {
+    const std::string_view name = store.text(phase.name);
+    if (name != kGarbageCollection) out.push_back({{phase.startNs, phase.endNs}, phase.name});
+  }
+  return out;
+}
+
+std::vector<prof::TimeWindow> evaluationsOf(const Store& store, std::span<const PhaseSpan> phases) {
+  std::vector<prof::TimeWindow> out;
+  for (const PhaseSpan& phase : phases) {
+    if (store.text(phase.name) == kEvaluation) out.push_back({phase.startNs, phase.endNs});
+  }
+  return out;
 }
 
 struct Launch {
@@ -176,6 +238,23 @@ std::int64_t usualDeviation(std::vector<std::int64_t> values) {
   return std::max(median / 4, prof::productOf<std::int64_t>(5, medianOf(std::move(values))));
 }
 
+/// Which of the pauses between steps hold work of a name that fewer than half of them have.
+std::vector<bool> ownPauses(std::span<const Step> steps, std::span<const PauseWork> work) {
+  std::map<StringId, std::set<std::size_t>> pausesWith;
+  for (const PauseWork& piece : work) {
+    // The step behind the pause that the piece begins in, if it does not begin in a step.
+    const std::size_t next = countBy(steps, &Step::startNs, piece.window.startNs);
+    if (next == 0 || next == steps.size() || piece.window.startNs < steps[next - 1].endNs) continue;
+    pausesWith[piece.name].insert(next - 1);
+  }
+  std::vector<bool> own(steps.size() - 1, false);
+  for (const auto& [name, pauses] : pausesWith) {
+    if (2 * pauses.size() >= own.size()) continue;
+    for (const std::size_t pause : pauses) own[pause] = true;
+  }
+  return own;
+}
+
 }  // namespace
 
 std::int64_t medianOf(std::vector<std::int64_t> values) {
@@ -222,8 +301,9 @@ std::int64_t Steps::spreadNs() const {
   return medianOf(std::move(distances));
 }
 
-void joinUsualPauses(std::vector<Step>& steps) {
+void joinUsualPauses(std::vector<Step>& steps, std::span<const PauseWork> work) {
   if (steps.size() < 2) return;
+  const std::vector<bool> isOwn = ownPauses(steps, work);
   std::vector<std::int64_t> pauses, iterations;
   for (std::size_t i = 1; i < steps.size(); ++i) {
     pauses.push_back(steps[i].startNs - steps[i - 1].endNs);
@@ -235,7 +315,28 @@ void joinUsualPauses(std::vector<Step>& steps) {
   if (!areFew) prof::addTo(most, usualDeviation(std::move(iterations)));
   steps.back().isCut = usual > 0;
   for (std::size_t i = 1; i < steps.size(); ++i)
-    prof::addTo(steps[i - 1].endNs, pauses[i - 1] <= most ? pauses[i - 1] : usual);
+    prof::addTo(steps[i - 1].endNs,
+                pauses[i - 1] <= most && !isOwn[i - 1] ? pauses[i - 1] : std::min(usual, pauses[i - 1]));
+}
+
+void leaveOutEvaluations(std::vector<Step>& steps, std::span<const prof::TimeWindow> evaluations,
+                         std::span<const TimeNs> backwardStarts) {
+  std::vector<std::pair<std::size_t, TimeNs>> begins;
+  auto evaluation = evaluations.begin();
+  auto backward = backwardStarts.begin();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    while (backward != backwardStarts.end() && *backward < step.startNs) ++backward;
+    // Without a backward it is not known what in the step comes in front of the training.
+    if (backward == backwardStarts.end()) break;
+    const TimeNs untilNs = std::min(*backward, step.endNs);
+    while (evaluation != evaluations.end() && evaluation->endNs <= step.startNs) ++evaluation;
+    TimeNs beginNs = step.startNs;
+    for (; evaluation != evaluations.end() && evaluation->endNs <= untilNs; ++evaluation) beginNs = evaluation->endNs;
+    if (beginNs > step.startNs) begins.emplace_back(i, beginNs);
+  }
+  if (2 * begins.size() >= steps.size()) return;
+  for (const auto& [step, beginNs] : begins) steps[step].startNs = beginNs;
 }
 
 void markWarmUp(std::vector<Step>& steps) {
@@ -275,13 +376,17 @@ Period findPeriod(std::span<const std::uint32_t> sequence) {
 prof::Result<Steps> findSteps(const Store& store, ProcessId process) {
   const Topology topology = loadTopology(store);
   Markers markers;
-  if (auto status = collectMarkers(store, topology, markers); !status) return status.error();
+  Phases phases;
+  if (auto status = collectMarkers(store, topology, markers, phases); !status) return status.error();
   const std::vector<ProcessId> order = process ? std::vector{process} : processesByRank(store);
   for (const ProcessId candidate : order) {
     const auto found = markers.find(candidate);
     if (found == markers.end()) continue;
     Steps steps = fromMarkers(found->second, candidate);
-    joinUsualPauses(steps.all);
+    ThreadPhases& own = phases[steps.thread];
+    steps.phases = std::move(own.own);
+    leaveOutEvaluations(steps.all, evaluationsOf(store, steps.phases), own.backwardStarts);
+    joinUsualPauses(steps.all, pauseWorkOf(store, steps.phases));
     markWarmUp(steps.all);
     return steps;
   }

@@ -9,6 +9,7 @@
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/host/calls.h"
+#include "rules/host/phase_cost.h"
 
 namespace lacuna::analyzer {
 namespace rules::host_work {
@@ -45,12 +46,18 @@ std::string adviceOn(const Facts& facts, std::int64_t longNs, bool inLaunches) {
       prof::timeText(longNs), facts.analysis.steps.all.empty() ? "in all" : "a step");
 }
 
+/// The time of a step in phases that other findings are about.
+std::int64_t namedPhasesNs(const Analysis& analysis) {
+  return analysis.of<RunPhases>().perStep(costOfPhase(analysis, kCheckpoint).inStepsNs +
+                                          costOfPhase(analysis, kGarbageCollection).inStepsNs);
+}
+
 /// Where the thread that calls operators executes them, the device waits for each call.
 std::int64_t workNs(const Facts& facts) {
   const std::int64_t all = facts.costOf(Cause::HostWork);
   const std::int64_t counts =
       facts.worksInPlace() ? std::min(all, facts.analysis.of<IdleCauses>().longHostWorkNs) : all;
-  return counts - facts.asleepNs();
+  return counts - facts.asleepNs() - namedPhasesNs(facts.analysis);
 }
 
 void detect(const Facts& facts, Outcome& out) {
@@ -89,9 +96,9 @@ constinit const FindingRule kHostWorkRule{
     .meaning = "The device waits while the host does work of its own between launches.",
     .when =
         "other host work ≥ {least} of the step; where the calling thread executes operators itself, ≥ {least of long} "
-        "in stretches of {long} or more; without the time that the thread slept, as its counters show; the advice "
-        "changes "
-        "where launch calls took half of it beyond as many usual ones: a kernel's first launch loads its code",
+        "in stretches of {long} or more; without checkpoints, garbage collections, and the time that the thread slept, "
+        "as its counters show; the advice changes where launch calls took half of it beyond as many usual ones: a "
+        "kernel's first launch loads its code",
     .fix = "code: `host*0`, an upper bound",
     .refutedBy = "a run without that work in its loop that takes as long",
     .detect = rules::host_work::detect,

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analyses/time/phases.h"
 #include "analyzer/report/report_text.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/ledger.h"
@@ -50,16 +51,34 @@ TEST(SummarySection, SaysWhyRecordingCostsMuchAndWhatToDo) {
 
 TEST(SummarySection, DescribesTheRunAndSaysWhatTheDeviceWaitsFor) {
   Analysis analysis = withSteps(10);
-  analysis.ledgers.run = {};
-  analysis.ledgers.run.add(Cause::Compute, 80'000'000);
-  analysis.ledgers.run.add(Cause::Synchronisation, 4'000'000);
-  analysis.ledgers.run.add(Cause::LoaderWait, 15'000'000);
-  analysis.ledgers.run.add(Cause::Launch, 1'000'000);  // too little to be told
+  for (Ledger& step : analysis.ledgers.steps) {
+    step = {};
+    step.add(Cause::Compute, 8'000'000);
+    step.add(Cause::Synchronisation, 400'000);
+    step.add(Cause::LoaderWait, 1'500'000);
+    step.add(Cause::Launch, 100'000);  // too little for the verdict
+  }
+  analysis.ledgers.run.add(Cause::Unknown, 90'000'000);  // before the steps
   EXPECT_EQ(
       sectionText(analysis, "summary", 160),
       "run.lcn · 100 ms · 10 steps of 10.0 ms (± 0 ns) · cuda:0\n\n"
-      "The device is busy 80.0 % of the time; idle: waiting for the loader 15.0 %, synchronisation 4.0 %. No fault "
-      "found.\n");
+      "In a step the device is busy 80.0 % of the time; idle: waiting for the loader 15.0 %, synchronisation 4.0 %. No "
+      "fault found.\n");
+}
+
+TEST(SummarySection, NamesWhatLiesBetweenStepsAndALongSetUp) {
+  Analysis analysis = withSteps(10);
+  analysis.of<RunPhases>() = {.uses = {{"set-up", PhasePlace::BeforeSteps, 1, 40'000'000},
+                                       {"evaluation", PhasePlace::BetweenSteps, 2, 20'000'000},
+                                       {"", PhasePlace::BetweenSteps, 2, 5'000'000},
+                                       {"checkpoint", PhasePlace::BetweenSteps, 1, 1'000'000}},
+                              .trainingNs = 100'000'000,
+                              .steps = 10};
+  EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
+              HasSubstr("Between steps: evaluation 20.0 %, unnamed pauses 5.0 % of the time of training. Set-up took "
+                        "40.0 ms (40.0 % of the run)."));
+  analysis.of<RunPhases>().uses = {{"set-up", PhasePlace::BeforeSteps, 1, 9'000'000}};
+  EXPECT_THAT(sectionText(analysis, "summary"), Not(HasSubstr("Set-up")));
 }
 
 TEST(SummarySection, SaysWhatIsLostAndThatNothingIsCertainThen) {

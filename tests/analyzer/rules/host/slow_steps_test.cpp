@@ -3,6 +3,7 @@
 #include "analyses/work/launches.h"
 #include "analyzer/rules/rule_runs.h"
 #include "lacuna/analyzer/report.h"
+#include "support/training_phases.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -38,6 +39,31 @@ TEST(SlowStepsFinding, AStepInWhichAHostThatRunsAheadIsHeldBackIsNotSlow) {
   EXPECT_TRUE(isSlow());
   analysis.of<LaunchStats>().meanQueueDepth = 1;
   EXPECT_TRUE(isSlow());
+}
+
+TEST(SlowStepsFinding, PausesBetweenStepsThatNothingNamesAreLost) {
+  test::TrainingPhases training;
+  for (int i = 0; i < 4; ++i) training.steps(5).pause(20);
+  const Analysis analysis = training.steps(5).analysed();
+  const Finding* finding = find(analysis, FindingId::SlowSteps);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->title, "4 pauses between steps are longer than usual: 3.20 ms a step on average");
+  EXPECT_EQ(finding->evidence.front().endNs - finding->evidence.front().startNs, 20'000'000);
+}
+
+TEST(SlowStepsFinding, StepsThatAreSlowForAPhaseWithANameAreNone) {
+  const auto slow = [](const char* name) {
+    test::TrainingPhases training;
+    for (int i = 0; i < 4; ++i) {
+      training.steps(8);
+      training.trace.step(training.nowMs() * 1'000, (training.nowMs() + 29) * 1'000);
+      training.inNextStep(2, 20, name).pause(30);
+    }
+    const Analysis analysis = training.analysed();
+    return find(analysis, FindingId::SlowSteps) != nullptr;
+  };
+  EXPECT_FALSE(slow("validation"));
+  EXPECT_TRUE(slow("load"));
 }
 
 }  // namespace

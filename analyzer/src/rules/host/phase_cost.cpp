@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/host/phase_cost.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "lacuna/prof/bounds.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr GainLimit kHidden{.name = "hidden",
+                            .reason = "devices may have work meanwhile, so the gain may be nothing",
+                            .of = GainLimit::Of::Gain};
+
+}  // namespace
+
+PhaseCost costOfPhase(const Analysis& analysis, std::string_view name) {
+  PhaseCost cost;
+  for (const PhaseUse& use : analysis.of<RunPhases>().uses) {
+    if (use.name != name || (use.place != PhasePlace::InSteps && use.place != PhasePlace::BetweenSteps)) continue;
+    cost.count += use.count;
+    prof::addTo(cost.totalNs, use.totalNs);
+    if (use.place == PhasePlace::InSteps) prof::addTo(cost.inStepsNs, use.totalNs);
+    cost.longest.push_back({use.longest.startNs, use.longest.endNs, std::string(name)});
+  }
+  return cost;
+}
+
+std::optional<Finding> phaseFinding(const Facts& facts, std::string_view name, double least) {
+  const RunPhases& run = facts.analysis.of<RunPhases>();
+  const PhaseCost cost = costOfPhase(facts.analysis, name);
+  if (run.steps == 0 || shareOf(cost.totalNs, run.trainingNs) < least) return std::nullopt;
+  Finding finding;
+  finding.count = cost.count;
+  finding.evidence = cost.longest;
+  const GainSum gain =
+      GainSum("time in the phase", cost.totalNs).over("steady steps", static_cast<std::int64_t>(run.steps));
+  finding.costNsPerStep = gain.value();
+  finding.gainBasis = GainBasis::Trace;
+  finding.gainChain.gain = finding.gainChain.high = finding.gainChain.low = gain;
+  if (!facts.worksInPlace()) finding.gainChain.low.atMost(kHidden, 0);
+  finding.baseNsPerStep = std::max(gain.value(), run.iterationNs());
+  return finding;
+}
+
+}  // namespace lacuna::analyzer
