@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import threading
+import time
 import weakref
 
 PARTS = ("operators", "memory", "modules", "loader", "steps")
@@ -129,6 +130,35 @@ class Phase:
     def __exit__(self, *_):
         self.voice.role(0)
         self.voice.close(self.level)
+
+
+class StackCost:
+    """How long anomaly detection takes to keep the Python stack of one node of the graph: it formats the stack for each.
+    Measured where it happens, in the innermost modules, for it depends on how deep they are called."""
+
+    SAMPLES = 9
+
+    def __init__(self, torch, voice):
+        self.enabled = getattr(torch, "is_anomaly_enabled", lambda: False)
+        self.voice = voice
+        self.wanted = False
+        self.samples = []
+
+    def forward_begins(self):
+        self.wanted = len(self.samples) < self.SAMPLES and self.enabled()
+
+    def in_module(self, module):
+        if getattr(module, "_modules", None):
+            return
+        import traceback  # only here, for few programs need it
+
+        began = time.perf_counter_ns()
+        traceback.format_stack()
+        self.samples.append(time.perf_counter_ns() - began)
+        if len(self.samples) == self.SAMPLES:
+            self.wanted = False
+            middle = sorted(self.samples)[self.SAMPLES // 2]
+            self.voice.knob(b"debug.stack_ns", str(middle).encode())
 
 
 class Modes:
@@ -281,6 +311,7 @@ class Modules:
         modules = torch.nn.modules
         self.norms = self.kinds(modules, ("batchnorm", "_BatchNorm"))
         self.biased = self.kinds(modules, ("linear", "Linear"), ("conv", "_ConvNd"))
+        self.stack_cost = StackCost(torch, voice)
 
     @staticmethod
     def kinds(modules, *names):
@@ -335,9 +366,12 @@ class Modules:
                 self.steps.begin()
                 stack.append((None, self.voice.open(PHASE, b"forward")))
                 self.voice.role(ROLES["activation"])
+                self.stack_cost.forward_begins()
             self.learn(module)
         if self.norms and isinstance(module, self.norms):
             self.look_for_bias(module)
+        if self.stack_cost.wanted:
+            self.stack_cost.in_module(module)
         stack.append((module, self.voice.open(MODULE, self.path(module))))
 
     def look_for_bias(self, norm):

@@ -3,6 +3,7 @@
 #include "whatif/host_phases.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "analyses/memory/gradient_clearing.h"
+#include "analyses/work/anomaly_work.h"
 #include "analyses/work/name_guesses.h"
 #include "analyses/work/patterns.h"
 
@@ -34,6 +36,17 @@ Phase phaseOf(std::string_view name) {
   if (accumulatesGradient(name)) return Phase::Accumulation;
   if (name == "backward") return Phase::Backward;
   return name == "add_" ? Phase::Addition : Phase::None;
+}
+
+/// The time to keep one stack, 0 where it is not known, if the program says that it detects anomalies.
+std::optional<std::int64_t> anomalyStackNs(const Analysis& analysis) {
+  bool detects = false;
+  std::int64_t ns = 0;
+  for (const auto& [name, value] : analysis.of<ProgramFacts>().knobs) {
+    if (name == kDebugKnob) detects = value == "anomaly detection";
+    if (name == kStackKnob) std::from_chars(value.data(), value.data() + value.size(), ns);
+  }
+  return detects ? std::optional(std::max<std::int64_t>(0, ns)) : std::nullopt;
 }
 
 }  // namespace
@@ -115,12 +128,18 @@ void HostPhases::collectDetours(const Analysis& analysis, const Timeline& timeli
     if (!operatorPatterns(store, window, analysis.scope, &conversions)) conversions.clear();
     for (const TimeWindow& one : conversions) detours_[static_cast<std::size_t>(Detour::ConvertsBack)].add(one);
   }
+  if (const auto stackNs = anomalyStackNs(analysis)) {
+    auto& debugs = detours_[static_cast<std::size_t>(Detour::Debugs)];
+    if (!addAnomalyWork(store, window, analysis.scope.only, *stackNs, debugs)) debugs = {};
+  }
   for (auto& spans : detours_) spans.join();
 }
 
 void HostPhases::mark(HostItem& item, TimeNs startNs) const {
   for (std::size_t detour = 0; detour < kDetourCount; ++detour) {
-    if (detours_[detour].covers(startNs)) item.detours |= static_cast<std::uint8_t>(1u << detour);
+    // A debug mode adds to an operator, which stays.
+    if (detour != static_cast<std::size_t>(Detour::Debugs) && detours_[detour].covers(startNs))
+      item.detours |= static_cast<std::uint8_t>(1u << detour);
   }
   item.inOptimizer = optimizer_.covers(startNs);
   item.inZeroGrad = zeroGrad_.covers(startNs);

@@ -21,8 +21,9 @@ enum class Detour : std::uint8_t {
   Replicates,    ///< copies the model to several devices and gathers what they computed
   ThroughHost,   ///< collectives of a library that works in the host's memory
   ConvertsBack,  ///< a conversion of what was just converted
+  Debugs,        ///< what a debug mode does inside of operators
 };
-inline constexpr std::size_t kDetourCount = static_cast<std::size_t>(Detour::ConvertsBack) + 1;
+inline constexpr std::size_t kDetourCount = static_cast<std::size_t>(Detour::Debugs) + 1;
 
 /// A piece of device work and what its start waited for when it was recorded.
 struct DeviceNode {

@@ -13,7 +13,7 @@ namespace {
 /// Fewer steps of one kind have no typical one: a median of four is a mean of two.
 constexpr std::size_t kAlike = 5;
 /// One in so many is as quick as the quickest that are no accident: kernels of a warm CPU were within 9 % of that.
-constexpr std::size_t kQuickest = 10;
+constexpr std::size_t kQuickestRuns = 10;
 /// Steps that nothing stalls still take a little more than the medians of their pieces add up to. So much is allowed
 /// for that: a convention.
 constexpr double kMostDisturbed = 1.04;
@@ -122,7 +122,7 @@ class Alike {
       std::sort(values.begin(), values.end());
       const auto typical = static_cast<double>(std::max<std::int64_t>(1, values[values.size() / 2]));
       const double share =
-          std::min(1.0, static_cast<double>(values[values.size() / kQuickest]) / typical / (1 - lostShare_));
+          std::min(1.0, static_cast<double>(values[values.size() / kQuickestRuns]) / typical / (1 - lostShare_));
       for (const std::size_t step : steps_) nodeOf(step).warmShare = share;
     }
   }

@@ -185,6 +185,22 @@ class Modes(unittest.TestCase):
         modes.tell()
         self.assertEqual(self.knobs, [("debug", "off"), ("debug", "anomaly detection"), ("debug", "off"), ("debug", "emit_nvtx")])
 
+    def test_the_time_to_keep_a_stack_is_measured_where_anomalies_are_detected(self):
+        cost = lacuna_torch.StackCost(self, self)
+        cost.forward_begins()
+        self.assertFalse(cost.wanted)
+        self.detects = True
+        cost.forward_begins()
+        for leaf in [False] + [True] * cost.SAMPLES:
+            self.assertTrue(cost.wanted)
+            cost.in_module(types.SimpleNamespace(_modules={} if leaf else {"inner": None}))
+        self.assertFalse(cost.wanted)
+        cost.forward_begins()
+        self.assertFalse(cost.wanted, "once is enough")
+        [(name, value)] = self.knobs
+        self.assertEqual(name, "debug.stack_ns")
+        self.assertTrue(100 < int(value) < 1_000_000_000, value)
+
     def test_the_search_of_cudnn_is_a_gpus(self):
         modes = lacuna_torch.Modes(self, self)
         modes.tell()

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "analyses/work/name_guesses.h"
 #include "whatif/changes/parts.h"
 #include "whatif/changes/registry.h"
@@ -11,8 +13,8 @@ namespace {
 /// A check for infinities or NaN is a few launches, at most this many items before the synchronisation that reads it.
 constexpr std::size_t kChain = 8;
 
-/// Checks for numbers that are none, up to the synchronisation that reads the answer. Without such checks every
-/// synchronisation is taken for the debug mode's.
+/// Checks for numbers that are none, up to the synchronisation that reads the answer, and what a debug mode does inside
+/// of operators that the caller executes. Without either every synchronisation is taken for the debug mode's.
 void leaveDebugMode(Scenario& scenario, const Change&, Bound) {
   auto& items = scenario.items;
   bool any = false;
@@ -29,7 +31,11 @@ void leaveDebugMode(Scenario& scenario, const Change&, Bound) {
     items[end].gapNs = items[end].durNs = 0;
     i = end;
   }
-  if (any) return;
+  const bool isInside = std::ranges::any_of(scenario.nodes, [](const DeviceNode& node) {
+    return node.detourNs[static_cast<std::size_t>(Detour::Debugs)] > 0;
+  });
+  scaleDetour(scenario, Detour::Debugs, 0);
+  if (any || isInside) return;
   for (HostItem& item : items) {
     item.blocks = scenario.base->callerWorks(item);
     if (item.kind != HostItemKind::Sync) continue;
@@ -45,7 +51,9 @@ constinit const ChangeType changes::debug{
              .form = "debug=off",
              .brief = "checks for infinities and NaN go, and their waits",
              .effect = "launches that check for infinities or NaN are gone, up to the synchronisation that reads the "
-                       "answer; without such checks no synchronisation waits",
+                       "answer, and so are the checks of anomaly detection inside of operators that the caller "
+                       "executes, with the time to keep a stack for each node of the graph of gradients "
+                       "(`debug.stack_ns`, which the hook measures); without either no synchronisation waits",
              .argument = ChangeArgument::Word,
              .values = kSwitchWords,
              .error = kMeasuredOnWaits},
