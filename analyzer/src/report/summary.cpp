@@ -143,24 +143,26 @@ std::string noFindings(const Analysis& analysis) {
   return why.empty() ? "none: nothing stands out" : "none is named, but " + why;
 }
 
+std::string describeSteps(const Analysis& analysis) {
+  const Steps shown = shownSteps(analysis);
+  if (shown.all.empty()) return "no steps";
+  const std::string count = prof::countText(shown.all.size(), "step");
+  // A host that runs ahead of the device has short steps and long ones; only their mean means something.
+  const bool uneven = 4 * shown.spreadNs() > shown.medianNs() || hostRunsAhead(analysis);
+  const std::string each =
+      uneven ? fmt::format("{} on average", prof::timeText(analysis.meanStepNs()))
+             : fmt::format("{} (± {})", prof::timeText(shown.medianNs()), prof::timeText(shown.spreadNs()));
+  return fmt::format("{} of {}{}", count, each, pace(analysis));
+}
+
 std::string describeRun(const Analysis& analysis) {
   std::string devices;
   for (const DeviceAccount& device : analysis.devices) {
     devices += fmt::format("{}{}", devices.empty() ? "" : ", ", device.label);
     if (analysis.devices.size() == 1 && !device.name.empty()) devices += " (" + device.name + ")";
   }
-  std::string steps = "no steps";
-  if (const Steps shown = shownSteps(analysis); !shown.all.empty()) {
-    // A host that runs ahead of the device has short steps and long ones; only their mean means something.
-    const bool uneven = 4 * shown.spreadNs() > shown.medianNs() || hostRunsAhead(analysis);
-    steps = uneven ? fmt::format("{} of {} on average", prof::countText(shown.all.size(), "step"),
-                                 prof::timeText(analysis.meanStepNs()))
-                   : fmt::format("{} of {} (± {})", prof::countText(shown.all.size(), "step"),
-                                 prof::timeText(shown.medianNs()), prof::timeText(shown.spreadNs()));
-    steps += pace(analysis);
-  }
   return fmt::format("{} · {} · {} · {}", analysis.store->path().filename().string(),
-                     prof::timeText(analysis.window.endNs - analysis.window.startNs), steps,
+                     prof::timeText(analysis.window.endNs - analysis.window.startNs), describeSteps(analysis),
                      devices.empty() ? "no device" : devices);
 }
 

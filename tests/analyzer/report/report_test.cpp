@@ -365,7 +365,7 @@ TEST(Report, OnlyTheChosenStepsAreCountedAndListed) {
   EXPECT_THAT(listed, HasSubstr("\n     4 step "));
   EXPECT_THAT(listed, Not(HasSubstr("\n     1 step ")));
   EXPECT_THAT(listed, Not(HasSubstr("\n     5 step ")));
-  EXPECT_THAT(renderHtml(analysis), HasSubstr("Steps: 3 of "));
+  EXPECT_THAT(renderHtml(analysis), HasSubstr("Steps: 3 steps of "));
   const std::string json = renderJson(analysis);
   std::size_t steps = 0;
   for (std::size_t at = 0; (at = json.find("\"warm_up\"", at)) != std::string::npos; ++at) ++steps;

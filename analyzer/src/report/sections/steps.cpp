@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/shown_steps.h"
+#include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/amounts.h"
@@ -146,8 +147,7 @@ void html(HtmlPage& page, const Analysis& analysis) {
   const Steps shown = shownSteps(analysis);
   const auto& all = shown.all;
   if (all.empty()) return;
-  page.heading(fmt::format("Steps: {} of {} (± {})", all.size(), prof::timeText(shown.medianNs()),
-                           prof::timeText(shown.spreadNs())));
+  page.heading(fmt::format("Steps: {}", describeSteps(analysis)));
   const std::size_t first = shownRange(analysis).first;
   const std::size_t group = (all.size() + 199) / 200;
   const std::size_t columns = (all.size() + group - 1) / group;

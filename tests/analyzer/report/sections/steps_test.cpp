@@ -94,5 +94,19 @@ TEST(StepsSection, WithoutStepsSaysHowToMarkThem) {
   EXPECT_EQ(jsonAt(withoutResults(), "/critical_path/compute_ns_per_step"), "0");
 }
 
+TEST(StepsSection, ThePageAndTheSummaryGiveOneStepTime) {
+  const Analysis even = withSteps(10);
+  EXPECT_THAT(renderHtml(even), HasSubstr("Steps: " + describeSteps(even)));
+  EXPECT_EQ(describeSteps(even), "10 steps of 10.0 ms (± 0 ns)");
+  Analysis uneven = withSteps(10);
+  uneven.window.endNs = 200'000'000;
+  for (std::size_t i = 0; i < 10; i += 2) {
+    uneven.steps.all[i].endNs += 40'000'000;
+    uneven.ledgers.steps[i].add(Cause::HostWork, 40'000'000);
+  }
+  EXPECT_THAT(describeSteps(uneven), testing::StartsWith("10 steps of 30.0 ms on average"));
+  EXPECT_THAT(renderHtml(uneven), HasSubstr("Steps: " + describeSteps(uneven)));
+}
+
 }  // namespace
 }  // namespace lacuna::analyzer
