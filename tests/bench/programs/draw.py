@@ -53,6 +53,12 @@ def costs(draw):
         "temporary_mib": draw.choice((128, 256, 384)),
         "threads": draw.choice((8, 12, 16)),
         "log_lines": draw.randint(2, 8),
+        "numpy_ms": draw.uniform(4.0, 30.0),
+        "parse_ms": draw.uniform(4.0, 30.0),
+        "compress_ms": draw.uniform(4.0, 30.0),
+        "server_ms": draw.uniform(4.0, 30.0),
+        "sleep_ms": draw.uniform(2.0, 20.0),
+        "worker_threads": draw.choice((4, 8)),
     }
 
 
@@ -82,7 +88,7 @@ def draw(seed):
     for name in possible:
         if len(faults) < wanted and all(go_together(name, other) for other in faults):
             faults.append(name)
-    plan["faults"] = sorted(faults)
+    plan["faults"] = plan["drawn"] = sorted(faults)
     return plan
 
 

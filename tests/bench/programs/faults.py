@@ -27,19 +27,27 @@ CATALOGUE = (
     Fault("heavy-decode", ("loader-wait",), has_loader),
     Fault("slow-collate", ("loader-wait",), has_loader),
     Fault("workers-restarted", ("loader-restarts", "loader-wait"), has_loader),
+    Fault("threads-in-workers", ("too-many-threads", "cores-taken", "loader-wait"), has_loader),
     # The host, between operators.
     Fault("metrics-in-python", ("host-work",)),
-    Fault("garbage-collection", ("host-work",)),
-    Fault("checkpoint-each-step", ("host-work", "host-not-running")),
-    Fault("checkpoint-now-and-then", ("slow-steps", "host-work", "host-not-running")),
+    Fault("metrics-in-numpy", ("host-work",)),
+    Fault("parses-settings", ("host-work",)),
+    Fault("compresses-log", ("host-work",)),
+    Fault("garbage-collection", ("garbage-collection", "host-work")),
+    Fault("checkpoint-each-step", ("checkpoint-stall", "host-work", "host-not-running")),
+    Fault("checkpoint-now-and-then", ("checkpoint-stall", "slow-steps", "host-work", "host-not-running")),
     Fault("flushed-log", ("host-not-running", "host-work")),
     Fault("waits-for-a-lock", ("host-not-running",)),
+    Fault("waits-for-a-server", ("host-not-running",)),
+    Fault("sleeps", ("host-not-running",)),
     Fault("anomaly-detection", ("debug-mode",)),
     # What the device computes.
     Fault("sample-by-sample", ("tiny-kernels", "launch-bound"), lambda plan: plan["family"] in ("mlp", "cnn", "rnn")),
     Fault("bias-before-norm", ("bias-before-norm",), lambda plan: plan["family"] in NORMED),
     Fault("gradients-zeroed", ("zero-grad",)),
     Fault("looped-optimizer", ("optimizer-fused", "tiny-kernels")),
+    Fault("averages-by-loop", ("tiny-kernels", "host-work", "launch-bound")),
+    Fault("copies-weights", ("tiny-kernels", "host-work")),
     Fault("double-forward", ("unused-gradients",)),
     Fault("double-precision-detour", ("dtype-round-trip",)),
     Fault("evaluates-with-gradients", ("unused-gradients",), lambda plan: plan["evaluates"]),
@@ -51,7 +59,8 @@ CATALOGUE = (
 BY_NAME = {fault.name: fault for fault in CATALOGUE}
 # Two that would hide each other, or of which one removes the other.
 EXCLUSIVE = (
-    {"slow-storage", "no-workers", "heavy-decode", "slow-collate", "workers-restarted"},
+    {"slow-storage", "no-workers", "heavy-decode", "slow-collate", "workers-restarted",
+     "threads-in-workers"},
     {"checkpoint-each-step", "checkpoint-now-and-then"},
     {"keeps-graphs", "large-temporary"},
 )

@@ -11,12 +11,15 @@ ended, in nanoseconds; --print prints the plan instead of training."""
 
 import argparse
 import contextlib
+import copy
 import gc
 import json
 import os
+import socket
 import tempfile
 import threading
 import time
+import zlib
 
 import draw
 
@@ -32,6 +35,59 @@ def compute(milliseconds):
     while time.thread_time_ns() < until:
         for value in range(200):
             counts[value % 17] = counts.get(value % 17, 0) + value * value
+
+
+def repeat(milliseconds, work):
+    """Does a piece of work again and again for about so long."""
+    until = time.thread_time_ns() + int(milliseconds * 1e6)
+    while time.thread_time_ns() < until:
+        work()
+
+
+class Server(threading.Thread):
+    """Answers each message after a while, as a server for metrics does."""
+
+    def __init__(self, milliseconds):
+        super().__init__(daemon=True)
+        self.ours, self.its = socket.socketpair()
+        self.seconds = milliseconds / 1e3
+        self.start()
+
+    def run(self):
+        while self.its.recv(64):
+            time.sleep(self.seconds)
+            self.its.send(b"kept")
+
+    def ask(self, message):
+        self.ours.send(message)
+        self.ours.recv(64)
+
+
+class WorkerThreads:
+    """Gives each worker of the loader threads of its own."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __call__(self, worker):
+        import torch
+
+        torch.set_num_threads(self.count)
+
+
+class TensorWork:
+    """Preparation with operators of the framework, which use its threads."""
+
+    def __init__(self, milliseconds):
+        self.milliseconds = milliseconds
+
+    def __call__(self, samples):
+        import torch
+        from torch.utils.data import default_collate
+
+        picture = torch.rand(256, 256)
+        repeat(self.milliseconds, lambda: picture @ picture)
+        return default_collate(samples)
 
 
 class Samples:
@@ -70,6 +126,8 @@ class Training:
 
         self.torch = torch
         self.plan, self.faults, self.costs = plan, set(plan["faults"]), plan["costs"]
+        # The repaired program does the same work, with one thread in each worker.
+        self.prepares_tensors = "threads-in-workers" in plan["drawn"]
         self.folder = folder
         torch.manual_seed(plan["seed"])
         if "too-many-threads" in self.faults:
@@ -81,6 +139,9 @@ class Training:
         self.kept, self.ends = [], []
         self.lock = threading.Lock()
         self.log = open(os.path.join(folder, "log"), "w", encoding="utf-8")
+        self.settings = json.dumps({f"layer{i}": {"width": i, "names": ["a", "b"] * 20} for i in range(200)})
+        self.server = Server(self.costs["server_ms"]) if "waits-for-a-server" in self.faults else None
+        self.average = [parameter.detach().clone() for parameter in self.model.parameters()]
         self.objects = [(i, str(i)) for i in range(200_000)] if "garbage-collection" in self.faults else []
 
     def build(self):
@@ -115,6 +176,10 @@ class Training:
         named = {"prefetch_factor": plan["prefetch"], "persistent_workers": "workers-restarted" not in faults} if workers else {}
         if "slow-collate" in faults:
             named["collate_fn"] = SlowCollate(self.costs["collate_ms"])
+        if self.prepares_tensors and workers:
+            named["collate_fn"] = TensorWork(self.costs["collate_ms"] / 4)
+            if "threads-in-workers" in faults:
+                named["worker_init_fn"] = WorkerThreads(self.costs["worker_threads"])
         return self.torch.utils.data.DataLoader(dataset, batch, shuffle=True, drop_last=True, num_workers=workers, **named)
 
     def epoch(self):
@@ -194,6 +259,21 @@ class Training:
             print(f"{number} loss {loss.item():.4f}", file=self.log)
         if "metrics-in-python" in faults:
             compute(costs["metric_ms"])
+        if "metrics-in-numpy" in faults:
+            self.measure(costs["numpy_ms"])
+        if "parses-settings" in faults:
+            repeat(costs["parse_ms"], lambda: json.loads(self.settings))
+        if "compresses-log" in faults:
+            text = self.settings.encode()
+            repeat(costs["compress_ms"], lambda: zlib.compress(text, 6))
+        if self.server is not None:
+            self.server.ask(b"step")
+        if "sleeps" in faults:
+            time.sleep(costs["sleep_ms"] / 1e3)
+        if "averages-by-loop" in faults:
+            self.update_average()
+        if "copies-weights" in faults:
+            self.best = copy.deepcopy(self.model.state_dict())
         if "garbage-collection" in faults:
             gc.collect()
         if "checkpoint-each-step" in faults or ("checkpoint-now-and-then" in faults and number % costs["save_every"] == 0):
@@ -209,6 +289,19 @@ class Training:
             self.kept.append((inputs.clone(), loss))
         if "large-temporary" in faults:
             self.torch.full((costs["temporary_mib"] << 18,), 0.5).sum()
+
+    def measure(self, milliseconds):
+        import numpy
+
+        scores = numpy.random.default_rng(0).random(20_000)
+        repeat(milliseconds, lambda: numpy.percentile(numpy.sort(scores), (5, 50, 95)))
+
+    def update_average(self):
+        """As written in many scripts: an operator for each parameter."""
+        with self.torch.no_grad():
+            for mean, parameter in zip(self.average, self.model.parameters()):
+                mean.mul_(0.999)
+                mean.add_(parameter * 0.001)
 
     def evaluate(self):
         gradients = "evaluates-with-gradients" in self.faults
