@@ -69,6 +69,11 @@ Code* CodeCache::at(std::uint64_t address, std::span<const std::byte> head) {
   return &codes_.emplace(address, std::move(*code)).first->second;
 }
 
+Code* CodeCache::known(std::uint64_t address) {
+  const auto found = codes_.find(address);
+  return found != codes_.end() ? &found->second : nullptr;
+}
+
 std::optional<Code> CodeCache::load(const Code::Identity& identity) {
   const auto function = readText(memory_, layout_, identity.name, kMostNameCharacters);
   const auto file = readText(memory_, layout_, identity.file, kMostFileCharacters);

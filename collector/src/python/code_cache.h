@@ -51,6 +51,8 @@ class CodeCache {
   /// The code at `address`, of whose object `head` holds the first code.size bytes; null where that is no code object.
   /// Valid until the next call.
   Code* at(std::uint64_t address, std::span<const std::byte> head);
+  /// What at() found there last, or null.
+  Code* known(std::uint64_t address);
   [[nodiscard]] std::size_t size() const { return codes_.size(); }
 
  private:

@@ -47,7 +47,7 @@ bool FrameReader::read(std::vector<ThreadStack>& into) {
       thread = readThread(state);
       // The list changes while it is read: a thread that has just ended leads nowhere.
       if (!thread) break;
-      whole = readStack(*thread, stack.frames);
+      whole = readStack(state, *thread, stack.frames);
     }
     if (!thread) return i > 0;
     if (!whole) ++torn_;
@@ -92,10 +92,24 @@ bool FrameReader::completeThread(Thread& thread) {
   return thread.tid != 0 && thread.tid <= INT32_MAX;
 }
 
-bool FrameReader::readStack(Thread& thread, std::vector<Frame>& frames) {
+bool FrameReader::readStack(std::uint64_t state, Thread& thread, std::vector<Frame>& frames) {
   if (!completeThread(thread)) return false;
   copyChunk(thread);
-  return walk(thread.frame) && nameFrames(frames);
+  if (!walk(thread.frame)) return false;
+  if (before_.size() > kMostThreads) before_.clear();
+  Stack& before = before_[state];
+  const bool named = nameFrames(raw_.size() - stillThere(before), frames);
+  before = named ? raw_ : Stack();
+  return named;
+}
+
+/// How many of the outermost frames are those of before. A frame keeps its code object alive, so that is as it was.
+std::size_t FrameReader::stillThere(const Stack& before) const {
+  const auto same = [](const Raw& a, const Raw& b) { return a.frame == b.frame && a.code == b.code; };
+  const auto [now, old] = std::mismatch(raw_.rbegin(), raw_.rend(), before.rbegin(), before.rend(), same);
+  const auto count = static_cast<std::size_t>(now - raw_.rbegin());
+  // A stack that is cut on its outer side has no end to compare from.
+  return raw_.size() < kMostFrames ? count : 0;
 }
 
 /// In one piece, so that its frames are of one moment, or nearly.
@@ -128,7 +142,7 @@ bool FrameReader::takeFrame(std::uint64_t& frame) {
     if (!memory_.read(frame, one_)) return false;
     bytes = one_;
   }
-  Raw raw{valueAt<std::uint64_t>(bytes, places.code) & ~kFlags, 0};
+  Raw raw{frame, valueAt<std::uint64_t>(bytes, places.code) & ~kFlags, 0};
   bool python = true;
   if (places.instruction) {
     python = valueAt<std::uint8_t>(bytes, places.owner) < kNoPython;
@@ -146,19 +160,26 @@ bool FrameReader::takeFrame(std::uint64_t& frame) {
   return true;
 }
 
-bool FrameReader::nameFrames(std::vector<Frame>& frames) {
+/// The first `fresh` frames are others than before: whether their code is what is known is looked at.
+bool FrameReader::nameFrames(std::size_t fresh, std::vector<Frame>& frames) {
   frames.clear();
+  // What was forgotten since is fresh, too.
+  for (std::size_t i = raw_.size(); i-- > fresh;) {
+    if (codes_.known(raw_[i].code) == nullptr) fresh = i + 1;
+    if (fresh == i + 1) break;
+  }
   const std::size_t size = layout_.code.size;
-  heads_.resize(raw_.size() * size);
+  heads_.resize(fresh * size);
   std::vector<Memory::Piece> pieces;
-  pieces.reserve(raw_.size());
-  for (std::size_t i = 0; i < raw_.size(); ++i) {
+  pieces.reserve(fresh);
+  for (std::size_t i = 0; i < fresh; ++i) {
     pieces.push_back({raw_[i].code, std::span(heads_).subspan(i * size, size)});
   }
   if (memory_.read(pieces) != pieces.size()) return false;
   frames.reserve(raw_.size());
   for (std::size_t i = 0; i < raw_.size(); ++i) {
-    Code* code = codes_.at(raw_[i].code, std::span(heads_).subspan(i * size, size));
+    Code* code = i < fresh ? codes_.at(raw_[i].code, std::span(heads_).subspan(i * size, size))
+                           : codes_.known(raw_[i].code);
     if (code == nullptr || !code->holds(raw_[i].offset)) return false;
     frames.push_back({code->number(), code->lineAt(layout_.code.lines, raw_[i].offset)});
   }

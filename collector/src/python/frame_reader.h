@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "python/code_cache.h"
@@ -48,17 +49,19 @@ class FrameReader {
     std::uint32_t tid = 0;
   };
   struct Raw {
-    std::uint64_t code = 0;
+    std::uint64_t frame = 0, code = 0;
     std::int64_t offset = 0;  ///< of the instruction, in bytes
   };
+  using Stack = std::vector<Raw>;
   std::optional<Thread> readThread(std::uint64_t state);
   bool completeThread(Thread& thread);
-  bool readStack(Thread& thread, std::vector<Frame>& frames);
+  bool readStack(std::uint64_t state, Thread& thread, std::vector<Frame>& frames);
   void copyChunk(const Thread& thread);
   bool walk(std::uint64_t frame);
   /// Moves on to the frame's caller.
   bool takeFrame(std::uint64_t& frame);
-  bool nameFrames(std::vector<Frame>& frames);
+  std::size_t stillThere(const Stack& before) const;
+  bool nameFrames(std::size_t fresh, std::vector<Frame>& frames);
 
   const Layout layout_;
   Memory& memory_;
@@ -68,7 +71,8 @@ class FrameReader {
   std::uint64_t chunk_ = 0;
   std::vector<std::byte> chunkBytes_;
   std::vector<std::byte> one_;
-  std::vector<Raw> raw_;
+  Stack raw_;
+  std::unordered_map<std::uint64_t, Stack> before_;  ///< of each thread, by its state
   std::vector<std::byte> heads_;
 };
 

@@ -80,6 +80,7 @@ void PythonSampler::work() {
     }
     rest(nextRestNs());
   }
+  cpuNs_ = threadCpuNs();
 }
 
 /// Not in step with the program: a loop that takes as long as a period would be seen at one place only.
@@ -214,7 +215,8 @@ void PythonSampler::noteOutcome() {
     note("python_samples.period_ns", static_cast<std::uint64_t>(settings_.periodNs));
     note("python_samples.looks", samples_);
     note("python_samples.torn", torn_);
-    access.countRows(3);
+    note("python_samples.cpu_ns", static_cast<std::uint64_t>(cpuNs_));
+    access.countRows(4);
   });
 }
 

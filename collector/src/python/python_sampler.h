@@ -77,6 +77,7 @@ class PythonSampler {
   std::vector<Row> rows_;
   prof::TimeNs searchedNs_ = 0, wroteNs_ = 0;
   std::int64_t lookCpuNs_ = 0;  ///< what the last look cost
+  std::int64_t cpuNs_ = 0;      ///< what all this cost
   std::uint64_t samples_ = 0, torn_ = 0;
   std::uint64_t random_ = 0x9e3779b97f4a7c15u;
   bool refused_ = false;
