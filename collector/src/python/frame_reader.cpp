@@ -16,6 +16,7 @@ constexpr std::uint64_t kMostChunk = std::uint64_t{64} << 10;
 constexpr int kTries = 2;
 /// Frames with this owner and above belong to the interpreter's own C code.
 constexpr std::uint8_t kNoPython = 3;
+constexpr std::uint8_t kGenerator = 1;
 /// The lowest bits of a pointer to an object may be flags.
 constexpr std::uint64_t kFlags = 7;
 
@@ -145,7 +146,10 @@ bool FrameReader::takeFrame(std::uint64_t& frame) {
   Raw raw{frame, valueAt<std::uint64_t>(bytes, places.code) & ~kFlags, 0};
   bool python = true;
   if (places.instruction) {
-    python = valueAt<std::uint8_t>(bytes, places.owner) < kNoPython;
+    const auto owner = valueAt<std::uint8_t>(bytes, places.owner);
+    // A generator that runs has a caller. One that has just yielded has none any more.
+    if (owner == kGenerator && valueAt<std::uint64_t>(bytes, places.back) == 0) return false;
+    python = owner < kNoPython;
     raw.offset = static_cast<std::int64_t>(valueAt<std::uint64_t>(bytes, *places.instruction) - raw.code -
                                            layout_.code.bytecode);
   } else {

@@ -5,14 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "analyses/work/python_lines.h"
 #include "formats/kernel_name.h"
 #include "lacuna/prof/amounts.h"
+#include "report/phrases.h"
 #include "report/sections/registry.h"
 #include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_causes {
 namespace {
+
+/// Lines of Python behind the host's work that take less of it are left out, and those behind the first few.
+constexpr double kLeastOfLine = 0.1;
+constexpr std::size_t kLines = 3;
 
 const Column<CauseDetail> kColumns[]{
     {{"cause", "", ColumnKind::Text, "as in the ledger: `host_work`"},
@@ -44,6 +50,10 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
                           padded(causeLabel(detail.cause), 26),
                           shortened(withoutScopes(detail.name), page.width() - 51)));
   }
+  // The recorder's ranges rarely name what lies between operators.
+  const auto lines = analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork], kLeastOfLine, kLines);
+  for (const PythonWait& line : lines)
+    page.line(fmt::format(" {:>11} {}  {}", prof::timeText(line.ns), perStep(analysis), shortened(line.text, page.width() - 22)));
 }
 
 }  // namespace
