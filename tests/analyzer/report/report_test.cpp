@@ -162,7 +162,7 @@ TEST(Report, WhatDoesNotFitOnALineGoesOnInTheNext) {
     EXPECT_THAT(text, HasSubstr("(" + analysis.devices[0].name + ")"));
     EXPECT_THAT(text,
                 HasSubstr("with --section: summary, ledger, causes, findings, devices, steps, kernels, sequences, "
-                          "operators, ranges, calls, launches, loader, memory, communication, copies, efficiency"));
+                          "operators, ranges, python, calls, launches, loader, memory, communication, copies, efficiency"));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
+#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_python_lines {
@@ -27,7 +29,7 @@ std::string_view greatestPart(const PythonLine& line) {
 }
 
 const Column<PythonLine> kColumns[]{
-    {{"place", "line", ColumnKind::Text, "file and line of the innermost frame in the user's code"},
+    {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the user's code"},
      kValueOf<&PythonLine::place>},
     {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
     {{"inside", "calls", ColumnKind::Name,
@@ -57,7 +59,7 @@ const Column<PythonLine> kColumns[]{
 };
 
 const Column<PythonLine> kWorkerColumns[]{
-    {{"place", "line", ColumnKind::Text, "file and line of the innermost frame in the dataset's code"},
+    {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the dataset's code"},
      kValueOf<&PythonLine::place>},
     {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
     {{"inside", "calls", ColumnKind::Name,
@@ -70,7 +72,7 @@ const Column<PythonLine> kWorkerColumns[]{
 };
 
 const Column<PythonLine> kSetUpColumns[]{
-    {{"place", "line", ColumnKind::Text, "file and line of the innermost frame in the user's code"},
+    {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the user's code"},
      kValueOf<&PythonLine::place>},
     {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
     {{"inside", "calls", ColumnKind::Name,
@@ -107,6 +109,35 @@ Lines notes(const Analysis& analysis) {
   return out;
 }
 
+/// The first lines of one table, with what stands in front of each.
+template <class Front>
+void writeRows(TextPage& page, const std::vector<PythonLine>& lines, int rows, std::string_view heading, Front&& front) {
+  if (lines.empty()) return;
+  page.line(page.styled(heading, "2"));
+  for (std::size_t i = 0; i < lines.size() && static_cast<int>(i) < rows; ++i) {
+    const PythonLine& line = lines[i];
+    const std::string before = fmt::format(" {:>10}{} ", prof::timeText(line.ns), front(line));
+    const std::string what = fmt::format("{} in {}{}{}", line.place, line.function, line.inside.empty() ? "" : " → ",
+                                         line.inside);
+    const std::string_view doubt = line.samples < kLeastLineSamples ? " (few samples)" : "";
+    page.line(before + shortened(what, page.width() - static_cast<int>(before.size() + doubt.size())) +
+              std::string(doubt));
+  }
+  if (static_cast<int>(lines.size()) > rows) page.line(fmt::format("    and {} more", static_cast<int>(lines.size()) - rows));
+}
+
+void text(TextPage& page, const Analysis& analysis, int rows) {
+  const PythonLines& lines = analysis.of<PythonLines>();
+  if (lines.step.empty() && lines.workers.empty() && lines.before.empty())
+    return writeLines(page, sections::pythonLines, {});
+  page.title(sections::pythonLines.title);
+  writeRows(page, lines.step, rows, fmt::format(" {:>10}  {:<10} {:<10} line", perStep(analysis), "mostly", "phase"),
+            [](const PythonLine& line) { return fmt::format("  {:<10} {:<10}", greatestPart(line), line.phase); });
+  const auto nothing = [](const PythonLine&) { return std::string(" "); };
+  writeRows(page, lines.workers, rows, fmt::format(" {:>10}  line, in the loader's workers", "a batch"), nothing);
+  writeRows(page, lines.before, rows, fmt::format(" {:>10}  line, before the first step", "in all"), nothing);
+}
+
 }  // namespace
 }  // namespace of_python_lines
 
@@ -118,6 +149,7 @@ constinit const Section pythonLines{
     .tables = of_python_lines::tables,
     .remedy = "lacuna run --torch looks where Python programs are, a hundred times a second",
     .overviewRows = 5,
+    .text = of_python_lines::text,
 };
 
 }  // namespace lacuna::analyzer::sections
