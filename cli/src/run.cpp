@@ -108,10 +108,10 @@ prof::Status complete(Typed& typed) {
   if (typed.stepMad && !run.dumpOn.slowStep) {
     return prof::Error{"--step-mad says what a slow step is. Add --dump-on slow-step, or leave it out"};
   }
-  if (typed.sampleRate)
-    run.samplePeriodNs = periodOf(*typed.sampleRate);
+  if (typed.sampleRate) run.samplePeriodNs = periodOf(*typed.sampleRate);
   // What is no rate is no period either.
-  if (typed.pythonHz) run.pythonPeriodNs = *typed.pythonHz == 0 ? 0 : std::max<std::int64_t>(periodOf(*typed.pythonHz), 1);
+  if (typed.pythonHz)
+    run.pythonPeriodNs = *typed.pythonHz == 0 ? 0 : std::max<std::int64_t>(periodOf(*typed.pythonHz), 1);
   if (typed.stepMad) run.slowDeviations = *typed.stepMad;
   if (run.ringBytes != 0 && typed.dumpOn.empty()) run.dumpOn.crash = true;
   if (auto status = collector::checkOptions(run); !status) return status;

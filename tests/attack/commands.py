@@ -10,7 +10,7 @@ import verdict
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = ("process", "thread", "device", "queue", "clock", "environment", "range", "mark", "api_call", "kernel", "memcpy", "memset", "sync", "allocation", "counter_track", "counter_sample",
-          "stack_frame", "cpu_sample", "thread_state", "flow", "log", "drop", "overhead", "arg_set", "arg")
+          "stack_frame", "cpu_sample", "thread_state", "flow", "log", "drop", "overhead", "arg_set", "arg", "python_sample")
 QUERIES = ("SELECT count(*) AS n, sum(durNs) AS ns FROM kernel", "SELECT name, startNs, durNs FROM range ORDER BY durNs DESC LIMIT 20",
            "SELECT * FROM allocation LIMIT 20", "SELECT * FROM arg LIMIT 50", "SELECT * FROM process, thread LIMIT 20")
 # What a query must not do, and is refused.

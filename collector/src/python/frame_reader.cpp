@@ -182,8 +182,8 @@ bool FrameReader::nameFrames(std::size_t fresh, std::vector<Frame>& frames) {
   if (memory_.read(pieces) != pieces.size()) return false;
   frames.reserve(raw_.size());
   for (std::size_t i = 0; i < raw_.size(); ++i) {
-    Code* code = i < fresh ? codes_.at(raw_[i].code, std::span(heads_).subspan(i * size, size))
-                           : codes_.known(raw_[i].code);
+    Code* code =
+        i < fresh ? codes_.at(raw_[i].code, std::span(heads_).subspan(i * size, size)) : codes_.known(raw_[i].code);
     if (code == nullptr || !code->holds(raw_[i].offset)) return false;
     frames.push_back({code->number(), code->lineAt(layout_.code.lines, raw_[i].offset)});
   }

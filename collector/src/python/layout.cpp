@@ -61,8 +61,9 @@ bool fits(const Layout& layout) {
                     inCode(layout.code.name, 8) && inCode(layout.code.table, 8) && inCode(layout.code.firstLine, 4) &&
                     (!layout.code.units || inCode(*layout.code.units, 8));
   const bool frame = layout.frame.size <= kMostSize && inFrame(layout.frame.back, 8) && inFrame(layout.frame.code, 8);
-  const bool place = layout.frame.instruction ? inFrame(*layout.frame.instruction, 8) && inFrame(layout.frame.owner, 1)
-                                              : inFrame(layout.frame.lastInstruction, 4) && inFrame(layout.code.type, 8);
+  const bool place = layout.frame.instruction
+                         ? inFrame(*layout.frame.instruction, 8) && inFrame(layout.frame.owner, 1)
+                         : inFrame(layout.frame.lastInstruction, 4) && inFrame(layout.code.type, 8);
   return code && frame && place && (layout.thread.frame || layout.thread.cframe);
 }
 

@@ -29,19 +29,19 @@ struct Layout {
   std::uint64_t frameType = 0;    ///< of frames that are objects (up to 3.10); 0 for later ones
 
   struct {
-    std::uint32_t threads = 0;                    ///< in the interpreter's state: the first thread's
-    std::uint32_t next = 0, id = 0;               ///< in a thread's
-    std::optional<std::uint32_t> frame;           ///< the innermost frame, or
-    std::optional<std::uint32_t> cframe;          ///< what points to it there,
-    std::uint32_t cframeFrame = 0;                ///< and where in that
-    std::optional<std::uint32_t> chunk;           ///< the memory that holds most frames, and behind it where that ends
-    std::uint32_t tid = 0;                        ///< in what the thread's id points to: its number for the kernel
+    std::uint32_t threads = 0;            ///< in the interpreter's state: the first thread's
+    std::uint32_t next = 0, id = 0;       ///< in a thread's
+    std::optional<std::uint32_t> frame;   ///< the innermost frame, or
+    std::optional<std::uint32_t> cframe;  ///< what points to it there,
+    std::uint32_t cframeFrame = 0;        ///< and where in that
+    std::optional<std::uint32_t> chunk;   ///< the memory that holds most frames, and behind it where that ends
+    std::uint32_t tid = 0;                ///< in what the thread's id points to: its number for the kernel
   } thread;
   struct {
     std::uint32_t size = 0;
     std::uint32_t back = 0, code = 0;
-    std::uint32_t lastInstruction = 0;             ///< up to 3.10: an index
-    std::optional<std::uint32_t> instruction;      ///< later: an address
+    std::uint32_t lastInstruction = 0;         ///< up to 3.10: an index
+    std::optional<std::uint32_t> instruction;  ///< later: an address
     std::uint32_t owner = 0;
   } frame;
   struct {

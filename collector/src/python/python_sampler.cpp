@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
@@ -28,6 +29,8 @@ constexpr std::int64_t kMostPeriods = 4;
 /// A thread beside the first one that stays where it is gets a row this often.
 constexpr std::int64_t kUnmovedNs = 1'000'000'000;
 constexpr std::int64_t kForgetNs = 10'000'000'000;
+/// Whoever announces without end must not fill our memory.
+constexpr std::size_t kMostProcesses = 1024;
 /// In a row; the process may have begun to run another program, or to end.
 constexpr int kMostFailures = 20;
 
@@ -72,7 +75,11 @@ void PythonSampler::work() {
       findNew();
     }
     const std::int64_t before = threadCpuNs();
-    if (settings_.recording()) lookAtAll();
+    if (settings_.recording()) {
+      lookAtAll();
+    } else {
+      pause();
+    }
     lookCpuNs_ = threadCpuNs() - before;
     if (now - wroteNs_ >= kWriteEveryNs) {
       wroteNs_ = now;
@@ -108,12 +115,18 @@ void PythonSampler::findNew() {
       process.reset();
     }
     std::erase(processes_, nullptr);
+    if (processes_.size() >= kMostProcesses) continue;
     auto process = std::make_unique<Process>();
     process->target = std::make_unique<Target>(
         found.layout, found.pid, found.foreign,
         [this](const std::string& function, const std::string& file) { return stacks_.numberOf(function, file); });
     processes_.push_back(std::move(process));
   }
+}
+
+/// No sample stands for time in which nothing was to be recorded.
+void PythonSampler::pause() {
+  for (auto& process : processes_) settleAll(*process);
 }
 
 void PythonSampler::lookAtAll() {
@@ -165,8 +178,8 @@ void PythonSampler::take(Process& process, ThreadStack&& stack, prof::TimeNs now
 /// Writes what a thread beside the first one has been doing.
 void PythonSampler::settle(Process& process, std::uint32_t tid, Sampled& thread) {
   if (thread.frames.empty() || thread.lastNs <= thread.waitsFromNs) return;
-  rows_.push_back({thread.lastNs, process.target->pid(), process.target->tidOf(tid),
-                   thread.lastNs - thread.waitsFromNs, std::move(thread.frames)});
+  rows_.push_back({thread.lastNs, process.target->pid(), process.target->tidOf(tid), thread.lastNs - thread.waitsFromNs,
+                   std::move(thread.frames)});
   thread.frames.clear();
 }
 
@@ -177,15 +190,19 @@ void PythonSampler::fail(Process& process) {
   if (target.error() != EPERM && target.error() != ENOSYS) return;
   target.failures = kMostFailures;
   if (std::exchange(refused_, true)) return;
-  notes_.push_back(
-      fmt::format("lines of Python programs are not recorded: the kernel does not let lacuna read the memory of process "
-                  "{}. Remedy: lacuna doctor tells what to do",
-                  target.pid()));
+  notes_.push_back(fmt::format(
+      "lines of Python programs are not recorded: the kernel does not let lacuna read the memory of process "
+      "{}. Remedy: lacuna doctor tells what to do",
+      target.pid()));
+}
+
+void PythonSampler::settleAll(Process& process) {
+  for (auto& [tid, thread] : process.threads) settle(process, tid, thread);
+  process.threads.clear();
 }
 
 void PythonSampler::end(Process& process) {
-  for (auto& [tid, thread] : process.threads) settle(process, tid, thread);
-  process.threads.clear();
+  settleAll(process);
   torn_ += process.target->reader().torn();
 }
 

@@ -41,9 +41,9 @@ class PythonSampler {
  private:
   /// A thread between two looks.
   struct Sampled {
-    prof::TimeNs lastNs = 0;     ///< when it was last seen in Python code
+    prof::TimeNs lastNs = 0;       ///< when it was last seen in Python code
     prof::TimeNs waitsFromNs = 0;  ///< of a thread beside the first one: since when it has been where it is, unwritten
-    std::vector<Frame> frames;   ///< where that is
+    std::vector<Frame> frames;     ///< where that is
   };
   struct Row {
     prof::TimeNs timeNs = 0;
@@ -63,6 +63,8 @@ class PythonSampler {
   void take(Process& process, ThreadStack&& stack, prof::TimeNs nowNs);
   void settle(Process& process, std::uint32_t tid, Sampled& thread);
   void fail(Process& process);
+  void settleAll(Process& process);
+  void pause();
   void end(Process& process);
   void write();
   void noteOutcome();

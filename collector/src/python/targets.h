@@ -21,7 +21,10 @@ class Target {
  public:
   /// `pid` is its number here.
   Target(const Layout& layout, std::uint32_t pid, bool foreign, NumberOf numberOf)
-      : ownPid_(layout.pid), pid_(pid), foreign_(foreign), memory_(static_cast<int>(pid)),
+      : ownPid_(layout.pid),
+        pid_(pid),
+        foreign_(foreign),
+        memory_(static_cast<int>(pid)),
         reader_(layout, memory_, std::move(numberOf)) {}
 
   [[nodiscard]] std::uint32_t pid() const { return pid_; }

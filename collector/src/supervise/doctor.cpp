@@ -158,10 +158,11 @@ Finding pythonFrames() {
       "--torch records no lines of Python.",
       std::strerror(error), scope.empty() ? "not there" : scope);
   const bool strict = !scope.empty() && scope > "1";
-  finding.remedy = strict          ? "sudo sysctl kernel.yama.ptrace_scope=1"
-                   : inContainer() ? "Start the container with --cap-add SYS_PTRACE, or with a seccomp profile that allows "
-                                     "process_vm_readv"
-                                   : "Allow process_vm_readv to this user, or leave it: lacuna run --python-hz 0";
+  finding.remedy = strict ? "sudo sysctl kernel.yama.ptrace_scope=1"
+                   : inContainer()
+                       ? "Start the container with --cap-add SYS_PTRACE, or with a seccomp profile that allows "
+                         "process_vm_readv"
+                       : "Allow process_vm_readv to this user, or leave it: lacuna run --python-hz 0";
   return finding;
 }
 
@@ -412,8 +413,8 @@ const char* wordFor(State state) {
 }
 
 std::vector<Finding> examine() {
-  return {nvtx(),  cpuSamples(),  pythonFrames(), clocks(), segments(), output(), driver(),
-          cupti(), gpuCounters(), gpuPower(),     place(),  leftovers()};
+  return {nvtx(),   cpuSamples(), pythonFrames(), clocks(),   segments(), output(),
+          driver(), cupti(),      gpuCounters(),  gpuPower(), place(),    leftovers()};
 }
 
 std::vector<Cleaned> cleanUp() {

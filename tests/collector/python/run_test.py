@@ -4,6 +4,7 @@
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -17,6 +18,30 @@ SHARES = os.path.join(HERE, "shares.py")
 # Of what is spent, by function. Another program on the machine may take some of it.
 EXPECTED = {"busy": 0.2, "sleepy": 0.3, "locked": 0.5}
 TOLERANCE = 0.1
+
+
+def refuse_reading():
+    """In a child: the kernel refuses process_vm_readv, as in some containers."""
+    import ctypes
+    import errno
+    import struct
+
+    def statement(code, jump_true, jump_false, value):
+        return struct.pack("HBBI", code, jump_true, jump_false, value)
+
+    number_of_call, process_vm_readv = 0, 310  # x86-64
+    filters = (
+        statement(0x20, 0, 0, number_of_call)  # load
+        + statement(0x15, 0, 1, process_vm_readv)  # equal?
+        + statement(0x06, 0, 0, 0x00050000 | errno.EPERM)  # an error
+        + statement(0x06, 0, 0, 0x7FFF0000)  # allow
+    )
+    buffer = ctypes.create_string_buffer(filters, len(filters))
+    program = struct.pack("HxxxxxxQ", len(filters) // 8, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    no_new_privileges, set_filter, by_filter = 38, 22, 2
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) != 0 or libc.prctl(set_filter, by_filter, program) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 def line_of(comment):
@@ -116,6 +141,22 @@ class PythonSamples(unittest.TestCase):
             done = self.record("0.1", options=("--python-hz", rate))
             self.assertEqual(done.returncode, 2, rate)
             self.assertIn("--python-hz", done.stderr)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the filter is of x86-64")
+    def test_where_the_kernel_refuses_it_a_note_and_doctor_name_the_reason(self):
+        command = [word for word in self.command("1") if word != "-q"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=self.folder.name, preexec_fn=refuse_reading, check=False
+        )
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.count("lines of Python programs are not recorded"), 1, done.stderr)
+        self.assertEqual(self.query("select count(*) as rows from python_sample"), [{"rows": 0}])
+        for refused, state in ((refuse_reading, "missing"), (None, "works")):
+            words = [LACUNA, "doctor", "--json"]
+            doctor = subprocess.run(words, capture_output=True, text=True, preexec_fn=refused, check=False)
+            finding = next(one for one in json.loads(doctor.stdout) if one["id"] == "python_frames")
+            self.assertEqual(finding["state"], state, finding)
+            self.assertEqual(finding["remedy"] != "", refused is not None)
 
     def test_a_killed_supervisor_keeps_what_it_had_seen(self):
         supervisor = subprocess.Popen(self.command("6"), cwd=self.folder.name, stderr=subprocess.DEVNULL)

@@ -206,8 +206,7 @@ PythonLine finished(Sum&& sum, const Store& store, std::int64_t parts) {
     line.phase = store.text(most->first);
   keepLongest(sum.idle);
   line.idle = std::move(sum.idle);
-  for (std::int64_t* ns :
-       {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs}) {
+  for (std::int64_t* ns : {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs}) {
     *ns /= parts;
   }
   return line;
@@ -291,8 +290,8 @@ prof::Status compute(Analysis& analysis) {
   for (const auto& [thread, samples] : sampling.threads) {
     if (thread == result.thread) {
       for (const Sample& sample : samples) {
-        const auto window = std::ranges::partition_point(
-            windows, [&](const TimeWindow& one) { return one.endNs <= sample.timeNs; });
+        const auto window =
+            std::ranges::partition_point(windows, [&](const TimeWindow& one) { return one.endNs <= sample.timeNs; });
         if (window != windows.end() && window->startNs <= sample.timeNs) step.take(sample, false);
         if (sample.timeNs >= setUp.startNs && sample.timeNs < setUp.endNs) before.take(sample, false);
       }
@@ -344,7 +343,7 @@ PythonWait waitOf(std::span<const PythonLine* const> lines) {
 
 }  // namespace
 
-std::vector<PythonWait> PythonLines::waitedFor(std::int64_t nsPerStep, double leastShare, std::size_t most) const {
+std::vector<PythonWait> PythonLines::waitedFor(std::int64_t nsPerStep) const {
   std::vector<const PythonLine*> lines;
   for (const PythonLine& line : step) {
     if (line.idleSamples > 0) lines.push_back(&line);
@@ -356,11 +355,11 @@ std::vector<PythonWait> PythonLines::waitedFor(std::int64_t nsPerStep, double le
   for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end) {
     for (end = begin + 1; end < lines.size() && isOneWith(*lines[end - 1], *lines[end]);) ++end;
     PythonWait wait = waitOf(std::span(lines).subspan(begin, end - begin));
-    const bool isLong = static_cast<double>(wait.ns) >= leastShare * static_cast<double>(nsPerStep);
+    const bool isLong = static_cast<double>(wait.ns) >= kLeastOfWait * static_cast<double>(nsPerStep);
     if (isLong && wait.samples >= kLeastLineSamples) waits.push_back(std::move(wait));
   }
   std::ranges::stable_sort(waits, std::greater(), &PythonWait::ns);
-  waits.resize(std::min(waits.size(), most));
+  waits.resize(std::min(waits.size(), kMostPlaces));
   return waits;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +15,11 @@ namespace lacuna::analyzer {
 /// A line is named where so many samples saw it: the standard error of its time is a third of it then, and less with
 /// more of them.
 inline constexpr std::uint64_t kLeastLineSamples = 10;
+
+/// A line that takes less of a wait is not worth its place in a sentence about it.
+inline constexpr double kLeastOfWait = 0.1;
+/// More places make a sentence that nobody reads.
+inline constexpr std::size_t kMostPlaces = 3;
 
 /// The wall time of one line of the user's Python code, with all that it calls.
 struct PythonLine {
@@ -53,9 +59,9 @@ struct PythonLines {
   std::uint64_t workerSamples = 0;
   prof::ThreadId thread;
 
-  /// The places that the devices waited for longest: those that enough samples saw, and that take this share of the
-  /// time or more.
-  [[nodiscard]] std::vector<PythonWait> waitedFor(std::int64_t nsPerStep, double leastShare, std::size_t most) const;
+  /// The places that the devices waited for longest in so much time of a step: those that enough samples saw, and that
+  /// take kLeastOfWait of it or more.
+  [[nodiscard]] std::vector<PythonWait> waitedFor(std::int64_t nsPerStep) const;
 };
 
 /// "train.py:42–44 in metrics 4.10 ms; train.py:57 in log 1.20 ms"

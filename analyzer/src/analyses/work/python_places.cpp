@@ -86,8 +86,8 @@ PythonPlace PythonPlaces::placeOf(const std::vector<const Frame*>& frames) const
   const auto users = std::ranges::find_if(frames, isUsers);
   const Frame& shown = users != frames.end() ? **users : *frames.back();
   PythonPlace place{shown.function, shown.file, shown.line, {}};
-  const auto called = std::ranges::find_if(
-      frames.begin(), users, [&](const Frame* frame) { return !isHook(store_->text(frame->file)); });
+  const auto called = std::ranges::find_if(frames.begin(), users,
+                                           [&](const Frame* frame) { return !isHook(store_->text(frame->file)); });
   if (called != users && *called != &shown)
     place.inside = labelOf(store_->text((*called)->module), store_->text((*called)->function));
   return place;

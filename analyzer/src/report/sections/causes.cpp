@@ -16,10 +16,6 @@ namespace lacuna::analyzer::sections {
 namespace of_causes {
 namespace {
 
-/// Lines of Python behind the host's work that take less of it are left out, and those behind the first few.
-constexpr double kLeastOfLine = 0.1;
-constexpr std::size_t kLines = 3;
-
 const Column<CauseDetail> kColumns[]{
     {{"cause", "", ColumnKind::Text, "as in the ledger: `host_work`"},
      [](const CauseDetail& row) -> TableCell { return std::string(causeKey(row.cause)); }},
@@ -51,9 +47,10 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
                           shortened(withoutScopes(detail.name), page.width() - 51)));
   }
   // The recorder's ranges rarely name what lies between operators.
-  const auto lines = analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork], kLeastOfLine, kLines);
+  const auto lines = analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork]);
   for (const PythonWait& line : lines)
-    page.line(fmt::format(" {:>11} {}  {}", prof::timeText(line.ns), perStep(analysis), shortened(line.text, page.width() - 22)));
+    page.line(fmt::format(" {:>11} {}  {}", prof::timeText(line.ns), perStep(analysis),
+                          shortened(line.text, page.width() - 22)));
 }
 
 }  // namespace

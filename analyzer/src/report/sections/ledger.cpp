@@ -171,7 +171,8 @@ std::string unknownLine(const Analysis& analysis) {
     const std::string ran = did(places.ranShare, "the host's thread ran");
     const std::string waited =
         places.waitedShare < 0.01 ? "" : did(places.waitedShare, " of that time and waited for a core");
-    out += fmt::format(" ({}{}{}{})", ran, waited, ran.empty() ? "" : "; ", setUpWords(places, analysis.of<PythonLines>()));
+    out += fmt::format(" ({}{}{}{})", ran, waited, ran.empty() ? "" : "; ",
+                       setUpWords(places, analysis.of<PythonLines>()));
   }
   add(places.inStepsNs, "in steps");
   add(places.betweenNs, "between steps");

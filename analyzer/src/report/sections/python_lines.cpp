@@ -21,10 +21,8 @@ namespace of_python_lines {
 namespace {
 
 std::string_view greatestPart(const PythonLine& line) {
-  const std::pair<std::int64_t, std::string_view> parts[]{{line.hostNs, "own work"},
-                                                          {line.operatorsNs, "operators"},
-                                                          {line.loaderNs, "loader"},
-                                                          {line.deviceNs, "device"}};
+  const std::pair<std::int64_t, std::string_view> parts[]{
+      {line.hostNs, "own work"}, {line.operatorsNs, "operators"}, {line.loaderNs, "loader"}, {line.deviceNs, "device"}};
   return std::ranges::max_element(parts, {}, [](const auto& part) { return part.first; })->second;
 }
 
@@ -32,8 +30,12 @@ const Column<PythonLine> kColumns[]{
     {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the user's code"},
      kValueOf<&PythonLine::place>},
     {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
-    {{"inside", "calls", ColumnKind::Name,
-      "the innermost library function that it called, where that took half of the time or more", {}, true},
+    {{"inside",
+      "calls",
+      ColumnKind::Name,
+      "the innermost library function that it called, where that took half of the time or more",
+      {},
+      true},
      kValueOf<&PythonLine::inside>},
     {{"phase", "phase", ColumnKind::Text, "the phase that half of it or more was in", {}, true},
      kValueOf<&PythonLine::phase>},
@@ -49,8 +51,7 @@ const Column<PythonLine> kColumns[]{
      kValueOf<&PythonLine::idleNs>},
     {{"operators_ns", "", ColumnKind::Time, "of `ns`, in operators and calls that launch work"},
      kValueOf<&PythonLine::operatorsNs>},
-    {{"loader_ns", "", ColumnKind::Time, "of `ns`, waiting for a batch"},
-     kValueOf<&PythonLine::loaderNs>},
+    {{"loader_ns", "", ColumnKind::Time, "of `ns`, waiting for a batch"}, kValueOf<&PythonLine::loaderNs>},
     {{"device_ns", "", ColumnKind::Time, "of `ns`, waiting for a device or in calls of its driver"},
      kValueOf<&PythonLine::deviceNs>},
     {{"samples", "samples", ColumnKind::Count, "that saw it; below 10 its time is a guess"},
@@ -62,8 +63,12 @@ const Column<PythonLine> kWorkerColumns[]{
     {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the dataset's code"},
      kValueOf<&PythonLine::place>},
     {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
-    {{"inside", "calls", ColumnKind::Name,
-      "the innermost library function that it called, where that took half of the time or more", {}, true},
+    {{"inside",
+      "calls",
+      ColumnKind::Name,
+      "the innermost library function that it called, where that took half of the time or more",
+      {},
+      true},
      kValueOf<&PythonLine::inside>},
     {{"ns", "a batch", ColumnKind::Time, "wall time of a mean batch"}, kValueOf<&PythonLine::ns>},
     {{"samples", "samples", ColumnKind::Count, "that saw it; below 10 its time is a guess"},
@@ -75,8 +80,12 @@ const Column<PythonLine> kSetUpColumns[]{
     {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the user's code"},
      kValueOf<&PythonLine::place>},
     {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
-    {{"inside", "calls", ColumnKind::Name,
-      "the innermost library function that it called, where that took half of the time or more", {}, true},
+    {{"inside",
+      "calls",
+      ColumnKind::Name,
+      "the innermost library function that it called, where that took half of the time or more",
+      {},
+      true},
      kValueOf<&PythonLine::inside>},
     {{"ns", "in all", ColumnKind::Time, "wall time"}, kValueOf<&PythonLine::ns>},
     {{"samples", "samples", ColumnKind::Count, "that saw it; below 10 its time is a guess"},
@@ -91,8 +100,8 @@ std::vector<Table> tables(const Analysis& analysis) {
           tableOf("python_worker_lines", "lines of Python by what the loader's workers spend on a batch; longest first",
                   kWorkerColumns, lines.workers),
           tableOf("python_setup_lines",
-                  "lines of Python between the first work of a device and the first step; longest first",
-                  kSetUpColumns, lines.before)};
+                  "lines of Python between the first work of a device and the first step; longest first", kSetUpColumns,
+                  lines.before)};
 }
 
 Lines notes(const Analysis& analysis) {
@@ -111,19 +120,21 @@ Lines notes(const Analysis& analysis) {
 
 /// The first lines of one table, with what stands in front of each.
 template <class Front>
-void writeRows(TextPage& page, const std::vector<PythonLine>& lines, int rows, std::string_view heading, Front&& front) {
+void writeRows(TextPage& page, const std::vector<PythonLine>& lines, int rows, std::string_view heading,
+               Front&& front) {
   if (lines.empty()) return;
   page.line(page.styled(heading, "2"));
   for (std::size_t i = 0; i < lines.size() && static_cast<int>(i) < rows; ++i) {
     const PythonLine& line = lines[i];
     const std::string before = fmt::format(" {:>10}{} ", prof::timeText(line.ns), front(line));
-    const std::string what = fmt::format("{} in {}{}{}", line.place, line.function, line.inside.empty() ? "" : " → ",
-                                         line.inside);
+    const std::string what =
+        fmt::format("{} in {}{}{}", line.place, line.function, line.inside.empty() ? "" : " → ", line.inside);
     const std::string_view doubt = line.samples < kLeastLineSamples ? " (few samples)" : "";
     page.line(before + shortened(what, page.width() - static_cast<int>(before.size() + doubt.size())) +
               std::string(doubt));
   }
-  if (static_cast<int>(lines.size()) > rows) page.line(fmt::format("    and {} more", static_cast<int>(lines.size()) - rows));
+  if (static_cast<int>(lines.size()) > rows)
+    page.line(fmt::format("    and {} more", static_cast<int>(lines.size()) - rows));
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {

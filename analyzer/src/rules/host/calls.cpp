@@ -44,7 +44,7 @@ const CauseDetail* longestWait(const Facts& facts, Cause cause) {
 
 std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep) {
   const PythonLines& lines = facts.analysis.of<PythonLines>();
-  auto waits = lines.waitedFor(nsPerStep, kLeastOfLine, kMostLines);
+  auto waits = lines.waitedFor(nsPerStep);
   // The cost may leave out a part of the time that was sampled, as that in which the thread slept.
   std::int64_t allNs = 0;
   for (const PythonLine& line : lines.step) prof::addTo(allNs, line.idleNs);

@@ -27,9 +27,6 @@ const CallRow* costliestCall(const Facts& facts, Activity activity);
 const CauseDetail* longestWait(const Facts& facts, Cause cause);
 
 /// The lines of Python that a cost is mostly of, where samples of them were recorded.
-inline constexpr Threshold kLeastOfLine{"least of a line", 0.1, Unit::Share,
-                                        "A line that takes less of the cost is not worth its place in the title."};
-inline constexpr std::size_t kMostLines = 3;  ///< more make a title that nobody reads
 std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep);
 /// Puts them into the title, and their longest stretches in front of the evidence.
 void nameLines(Finding& finding, const std::vector<PythonWait>& lines);

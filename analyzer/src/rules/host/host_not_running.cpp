@@ -12,7 +12,7 @@ namespace rules::host_not_running {
 namespace {
 
 constexpr Threshold kLeast{"least", 0.05, Unit::Share, "Interruptions by the system take some time of every step."};
-constexpr std::array kThresholds{kLeast, kLeastOfLine};
+constexpr std::array kThresholds{kLeast};
 
 constexpr Confidence kSure{"", 0.7, "The scheduler reports the time; the lock or file behind it is often not named."};
 constexpr std::array kConfidences{kSure};
@@ -63,8 +63,8 @@ constinit const FindingRule kHostNotRunningRule{
     .meaning = "The launching thread sleeps, waits for a lock or a file, or has no core.",
     .when =
         "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step; also what of "
-        "the host's work its counters show it asleep; lines of Python are named as for `host-work`, {least of a line} "
-        "of it or more",
+        "the host's work its counters show it asleep; lines of Python are named as for `host-work`, where it slept for "
+        "most of the host's work",
     .fix = "code: `off-cpu*0`, an upper bound",
     .refutedBy = "a run without the lock, sleep or file that takes as long",
     .detect = rules::host_not_running::detect,

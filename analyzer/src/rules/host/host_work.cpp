@@ -18,7 +18,7 @@ constexpr Threshold kLeast{"least", 0.15, Unit::Share, "Some host work shows in 
 constexpr Threshold kLong{"long", static_cast<double>(kLongHostWorkNs), Unit::Ns,
                           "An interpreter takes tens of microseconds from one operator to the next: no fault."};
 constexpr Threshold kLeastOfLong{"least of long", 0.05, Unit::Share, "Work in one piece can be moved or left out."};
-constexpr std::array kThresholds{kLeast, kLong, kLeastOfLong, kLeastOfLine};
+constexpr std::array kThresholds{kLeast, kLong, kLeastOfLong};
 
 constexpr Confidence kSure{"", 0.6, "The idle time is measured; whether the work can be moved is not in the trace."};
 constexpr std::array kConfidences{kSure};
@@ -95,8 +95,8 @@ constinit const FindingRule kHostWorkRule{
         "other host work ≥ {least} of the step; where the calling thread executes operators itself, ≥ {least of long} "
         "in stretches of {long} or more; without the time that the thread slept, as its counters show; the advice "
         "changes "
-        "where launch calls took half of it beyond as many usual ones: a kernel's first launch loads its code; lines of "
-        "Python are named that take {least of a line} of it or more and that 10 samples saw",
+        "where launch calls took half of it beyond as many usual ones: a kernel's first launch loads its code; lines "
+        "of Python are named that take a tenth of it or more and that 10 samples saw",
     .fix = "code: `host*0`, an upper bound",
     .refutedBy = "a run without that work in its loop that takes as long",
     .detect = rules::host_work::detect,

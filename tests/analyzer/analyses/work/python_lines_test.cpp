@@ -60,7 +60,8 @@ TEST(PythonLines, HaveTheTimeOfAMeanStepAndWhatItWas) {
   const FrameId forward = run.samples.frame("forward", kTrain, 20, run.loop);
   const FrameId metrics = run.samples.frame("metrics", kTrain, 42, run.loop);
   run.each(9 * kMs, kMs, "loader", "wait");
-  const PythonLines lines = run.at(0, 6 * kMs, forward).at(6 * kMs, 9 * kMs, metrics).at(9 * kMs, 10 * kMs, run.loop).lines();
+  const PythonLines lines =
+      run.at(0, 6 * kMs, forward).at(6 * kMs, 9 * kMs, metrics).at(9 * kMs, 10 * kMs, run.loop).lines();
   ASSERT_THAT(lines.step, SizeIs(3));
   EXPECT_EQ(lines.step[0].place, "train.py:20");
   EXPECT_EQ(lines.step[0].function, "forward");
@@ -141,7 +142,8 @@ TEST(PythonLines, OfWorkersAreThoseOfTheDataset) {
   // A worker that was forked stands on the frames of its parent.
   const FrameId fetch = run.samples.frame("fetch", kLoader, 54, run.loop, "torch.utils.data._utils.fetch");
   const FrameId item = run.samples.frame("__getitem__", "/home/me/data.py", 7, fetch, "data");
-  const FrameId decode = run.samples.frame("open", "/v/lib/python3.11/site-packages/PIL/Image.py", 3, fetch, "PIL.Image");
+  const FrameId decode =
+      run.samples.frame("open", "/v/lib/python3.11/site-packages/PIL/Image.py", 3, fetch, "PIL.Image");
   for (int batch = 0; batch < 12; ++batch) {
     const TimeNs start = batch * 10 * kMs;
     run.out.append(prof::Range{.startNs = start,
@@ -168,8 +170,8 @@ TEST(PythonLines, OfTheTimeBeforeTheFirstStepStandApart) {
   CpuTraining run;
   run.work(0, 6 * kMs, "aten::add");
   // The device works long before the first step.
-  run.out.append(prof::Kernel{
-      .startNs = -50 * kMs, .durNs = kMs, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
+  run.out.append(
+      prof::Kernel{.startNs = -50 * kMs, .durNs = kMs, .queue = prof::QueueId(1), .device = prof::DeviceId(1)});
   test::PythonSamples samples(run.out);
   samples.during(-40 * kMs, -10 * kMs, samples.frame("build", kTrain, 5), kMs);
   const PythonLines lines = run.analysed().of<PythonLines>();
@@ -183,7 +185,7 @@ TEST(PythonLines, WithoutSamplesThereAreNone) {
   SampledTraining run;
   const PythonLines lines = run.lines();
   EXPECT_THAT(lines.step, IsEmpty());
-  EXPECT_THAT(lines.waitedFor(0, 0, 3), IsEmpty());
+  EXPECT_THAT(lines.waitedFor(0), IsEmpty());
 }
 
 TEST(PythonLines, RowsThatMakeNoSenseAreLeftOutOrCut) {
@@ -211,7 +213,7 @@ TEST(PythonWaits, NeighbouringLinesOfOneFunctionAreOnePlace) {
   const FrameId second = run.samples.frame("metrics", kTrain, 44, run.loop);
   const FrameId other = run.samples.frame("metrics", kTrain, 48, run.loop);
   run.at(6 * kMs, 7 * kMs, first).at(7 * kMs, 9 * kMs, second).at(9 * kMs, 10 * kMs, other);
-  const auto waits = run.lines().waitedFor(4 * kMs, 0.1, 3);
+  const auto waits = run.lines().waitedFor(4 * kMs);
   EXPECT_THAT(textsOf(waits), ElementsAre("train.py:42–44 in metrics", "train.py:48 in metrics"));
   EXPECT_EQ(waits[0].ns, 3 * kMs);
   EXPECT_EQ(listOf(waits), "train.py:42–44 in metrics 3.00 ms; train.py:48 in metrics 1.00 ms");
@@ -222,7 +224,7 @@ TEST(PythonWaits, ALineNeedsEnoughSamplesToBeNamed) {
     SampledTraining run;
     const FrameId metrics = run.samples.frame("metrics", kTrain, 42, run.loop);
     for (int i = 0; i < samples; ++i) run.samples.sample(i * 10 * kMs + 8 * kMs, metrics, 3 * kMs);
-    return run.lines().waitedFor(3 * kMs, 0.1, 3).size();
+    return run.lines().waitedFor(3 * kMs).size();
   };
   EXPECT_EQ(waitsOf(static_cast<int>(kLeastLineSamples) - 1), 0u);
   EXPECT_EQ(waitsOf(static_cast<int>(kLeastLineSamples)), 1u);
@@ -233,7 +235,7 @@ TEST(PythonWaits, KeepTheLongestStretchesAsPlacesToShow) {
   const FrameId metrics = run.samples.frame("metrics", kTrain, 42, run.loop);
   run.samples.during(16 * kMs, 20 * kMs, metrics, kMs / 2);
   run.samples.during(27 * kMs, 30 * kMs, metrics, kMs / 2);
-  const auto waits = run.lines().waitedFor(kMs / 2, 0.1, 3);
+  const auto waits = run.lines().waitedFor(kMs / 2);
   ASSERT_THAT(waits, SizeIs(1));
   ASSERT_THAT(waits[0].idle, SizeIs(2));
   EXPECT_EQ(waits[0].idle[0].startNs, 16 * kMs - 1);
@@ -241,9 +243,9 @@ TEST(PythonWaits, KeepTheLongestStretchesAsPlacesToShow) {
 }
 
 TEST(PythonLibrary, IsWhatIsInstalled) {
-  for (const char* file : {kNumpy, "/usr/lib/python3/dist-packages/yaml/__init__.py", "/usr/lib/python3.9/json/decoder.py",
-                           "<frozen importlib._bootstrap>", "<__array_function__ internals>", "",
-                           "/opt/lacuna/python/lacuna_torch.py"}) {
+  for (const char* file :
+       {kNumpy, "/usr/lib/python3/dist-packages/yaml/__init__.py", "/usr/lib/python3.9/json/decoder.py",
+        "<frozen importlib._bootstrap>", "<__array_function__ internals>", "", "/opt/lacuna/python/lacuna_torch.py"}) {
     EXPECT_TRUE(isPythonLibrary(file)) << file;
   }
   for (const char* file : {kTrain, "train.py", "/home/me/lib/python3.tools/a.py", "<string>", "<stdin>",

@@ -75,7 +75,8 @@ TEST(LedgerSection, NamesLinesBeforeTheFirstStep) {
   UnknownPlaces& places = analysis.of<UnknownPlaces>();
   places.beforeNs = analysis.ledgers.run.totalNs();
   analysis.ledgers.run.add(Cause::Unknown, places.beforeNs);
-  analysis.of<PythonLines>().before = {line("train.py:5", "build", 9'000'000, 90), line("train.py:6", "build", 1'000'000, 9)};
+  analysis.of<PythonLines>().before = {line("train.py:5", "build", 9'000'000, 90),
+                                       line("train.py:6", "build", 1'000'000, 9)};
   EXPECT_THAT(renderText(analysis, {{"ledger"}, 120, false}), HasSubstr("(90.0 % at train.py:5 in build)"));
 }
 

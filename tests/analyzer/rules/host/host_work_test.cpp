@@ -66,8 +66,9 @@ TEST(HostWorkFinding, NamesTheLinesOfPythonThatSamplesSaw) {
   const Analysis analysis = withSampledHostWork(true);
   const Finding* finding = find(analysis, FindingId::HostWork);
   ASSERT_NE(finding, nullptr);
-  EXPECT_THAT(finding->title, testing::StartsWith("the device waits for host work 4.00 ms a step: train.py:42 in metrics "
-                                                  "3.00 ms; train.py:57 in log 1.00 ms"));
+  EXPECT_THAT(finding->title,
+              testing::StartsWith("the device waits for host work 4.00 ms a step: train.py:42 in metrics "
+                                  "3.00 ms; train.py:57 in log 1.00 ms"));
   ASSERT_FALSE(finding->evidence.empty());
   EXPECT_EQ(finding->evidence.front().what, "train.py:42 in metrics");
   EXPECT_EQ(finding->evidence.front().endNs - finding->evidence.front().startNs, 3 * CpuTraining::kMs);
