@@ -210,7 +210,8 @@ def check_frames(memory, found):
     """Walks the frames of this thread as the supervisor does, and compares with what the interpreter itself answers."""
     state = thread_of(memory, found)
     # No call of a Python function here: while the pointer is read, the innermost frame is this function's.
-    at = int.from_bytes(os.pread(memory.fd, WORD, state + found["cframe" if "cframe" in found else "frame"]), sys.byteorder)
+    first = state + found["cframe" if "cframe" in found else "frame"]
+    at = int.from_bytes(os.pread(memory.fd, WORD, first), sys.byteorder)
     if "cframe" in found:
         at = int.from_bytes(os.pread(memory.fd, WORD, at + found["cframe_frame"]), sys.byteorder)
     stack = []
@@ -230,7 +231,7 @@ def check_frames(memory, found):
         # 3.10 counts instructions there.
         want.append((id(frame.f_code), frame.f_lasti // 2 if sys.version_info[:2] == (3, 10) else frame.f_lasti))
         frame = frame.f_back
-    require(len(want) > 1 and all(memory.number(code + found["type"]) == found["code_type"] for code, _ in stack), "code")
+    require(all(memory.number(code + found["type"]) == found["code_type"] for code, _ in stack), "code objects")
     # The innermost has moved since.
     require((stack[0][0], stack[1:]) == (want[0][0], want[1:]), "the frames of this thread")
     if "chunk" in found:

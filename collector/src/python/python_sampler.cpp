@@ -20,10 +20,12 @@
 namespace lacuna::collector::python {
 namespace {
 
-constexpr std::int64_t kSearchEveryNs = 50'000'000;
-constexpr std::int64_t kWriteEveryNs = 100'000'000;
-/// A look may take this part of a core's time; with more threads than that allows, looks become rarer.
-constexpr std::int64_t kLookPart = 200;
+constexpr std::int64_t kSearchEveryNs = 100'000'000;
+constexpr std::int64_t kWriteEveryNs = 250'000'000;
+/// All this may take one part in so many of a core's time; with more threads than that allows, looks become rarer.
+constexpr std::int64_t kPart = 100;
+/// The cost of a look is the mean over about so many.
+constexpr std::int64_t kMeanOver = 16;
 /// A sample stands for no more than this many periods: who knows where a thread was that was not looked at.
 constexpr std::int64_t kMostPeriods = 4;
 /// A thread beside the first one that stays where it is gets a row this often.
@@ -74,20 +76,23 @@ void PythonSampler::work() {
       searchedNs_ = now;
       findNew();
     }
-    const std::int64_t before = threadCpuNs();
     if (settings_.recording()) {
       lookAtAll();
     } else {
       pause();
     }
-    lookCpuNs_ = threadCpuNs() - before;
     if (now - wroteNs_ >= kWriteEveryNs) {
       wroteNs_ = now;
       write();
     }
     rest(nextRestNs());
+    const std::int64_t before = std::exchange(cpuNs_, threadCpuNs());
+    lookCpuNs_ += (cpuNs_ - before - lookCpuNs_) / kMeanOver;
   }
-  cpuNs_ = threadCpuNs();
+}
+
+std::int64_t PythonSampler::periodNs() const {
+  return std::max(settings_.periodNs, kPart * lookCpuNs_);
 }
 
 /// Not in step with the program: a loop that takes as long as a period would be seen at one place only.
@@ -96,7 +101,7 @@ std::int64_t PythonSampler::nextRestNs() {
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
   random_ ^= random_ << 17;
-  const std::int64_t period = std::max(settings_.periodNs, kLookPart * lookCpuNs_);
+  const std::int64_t period = periodNs();
   return period / 2 + static_cast<std::int64_t>(random_ % static_cast<std::uint64_t>(period));
 }
 
@@ -157,7 +162,7 @@ void PythonSampler::lookAt(Process& process) {
 void PythonSampler::take(Process& process, ThreadStack&& stack, prof::TimeNs nowNs) {
   const auto [at, fresh] = process.threads.try_emplace(stack.tid);
   Sampled& thread = at->second;
-  const std::int64_t most = kMostPeriods * std::max(settings_.periodNs, kLookPart * lookCpuNs_);
+  const std::int64_t most = kMostPeriods * periodNs();
   const std::int64_t weightNs = fresh ? settings_.periodNs : std::clamp<std::int64_t>(nowNs - thread.lastNs, 1, most);
   ++samples_;
   if (process.target->isMain(stack.tid)) {

@@ -68,6 +68,7 @@ class PythonSampler {
   void end(Process& process);
   void write();
   void noteOutcome();
+  [[nodiscard]] std::int64_t periodNs() const;
   std::int64_t nextRestNs();
 
   Settings settings_;
@@ -78,7 +79,7 @@ class PythonSampler {
   std::vector<ThreadStack> seen_;
   std::vector<Row> rows_;
   prof::TimeNs searchedNs_ = 0, wroteNs_ = 0;
-  std::int64_t lookCpuNs_ = 0;  ///< what the last look cost
+  std::int64_t lookCpuNs_ = 0;  ///< what a look costs, with all that belongs to it
   std::int64_t cpuNs_ = 0;      ///< what all this cost
   std::uint64_t samples_ = 0, torn_ = 0;
   std::uint64_t random_ = 0x9e3779b97f4a7c15u;
