@@ -55,12 +55,15 @@ std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep) 
   return waits;
 }
 
-void nameLines(Finding& finding, const std::vector<PythonWait>& lines) {
+void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonWait>& lines) {
   finding.quantities = {Quantity::called("lines", listOf(lines))};
   std::vector<Evidence> evidence;
   for (const PythonWait& line : lines) {
     for (const prof::TimeWindow& stretch : line.idle)
-      evidence.push_back({.startNs = stretch.startNs, .endNs = stretch.endNs, .what = line.text});
+      evidence.push_back({.startNs = stretch.startNs,
+                          .endNs = stretch.endNs,
+                          .what = line.text,
+                          .thread = facts.analysis.of<PythonLines>().thread});
   }
   finding.evidence.insert(finding.evidence.begin(), evidence.begin(), evidence.end());
 }

@@ -29,7 +29,7 @@ const CauseDetail* longestWait(const Facts& facts, Cause cause);
 /// The lines of Python that a cost is mostly of, where samples of them were recorded.
 std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep);
 /// Puts them into the title, and their longest stretches in front of the evidence.
-void nameLines(Finding& finding, const std::vector<PythonWait>& lines);
+void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonWait>& lines);
 
 /// Copies or memsets that hold the caller until they are done: the time that they take of a step, and a claim on them.
 void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const CallRow& row), const Threshold& least,

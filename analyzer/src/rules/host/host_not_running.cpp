@@ -40,7 +40,7 @@ void detect(const Facts& facts, Outcome& out) {
   const bool mostlyAsleep = 2 * cost >= facts.costOf(Cause::OffCpu) + facts.costOf(Cause::HostWork);
   if (const auto lines = linesBehind(facts, cost); mostlyAsleep && !lines.empty()) {
     finding.words = "the thread that feeds the device was not running {cost} {a step}; it was at {lines}";
-    nameLines(finding, lines);
+    nameLines(facts, finding, lines);
   }
   if (asleep == 0) return out.addBounded(std::move(finding), "off-cpu*0");
   const double left = 1 - static_cast<double>(asleep) / static_cast<double>(facts.costOf(Cause::HostWork));

@@ -72,7 +72,7 @@ void detect(const Facts& facts, Outcome& out) {
   finding.evidence = facts.evidenceOf(Cause::HostWork);
   if (const auto lines = linesBehind(facts, cost); !inLaunches && !lines.empty()) {
     finding.words = "the device waits for host work {cost} {a step}: {lines}";
-    nameLines(finding, lines);
+    nameLines(facts, finding, lines);
   }
   out.addBounded(std::move(finding), "host*0");
 }

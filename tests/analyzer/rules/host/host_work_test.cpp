@@ -71,6 +71,7 @@ TEST(HostWorkFinding, NamesTheLinesOfPythonThatSamplesSaw) {
                                   "3.00 ms; train.py:57 in log 1.00 ms"));
   ASSERT_FALSE(finding->evidence.empty());
   EXPECT_EQ(finding->evidence.front().what, "train.py:42 in metrics");
+  EXPECT_EQ(finding->evidence.front().thread, prof::ThreadId(1));
   EXPECT_EQ(finding->evidence.front().endNs - finding->evidence.front().startNs, 3 * CpuTraining::kMs);
 }
 
