@@ -43,6 +43,7 @@ struct Typed {
   std::string dumpOn;
   std::string sampler;
   std::optional<double> sampleRate;
+  std::optional<double> pythonHz;
   std::optional<double> stepMad;
   bool noWait = false;
   bool quiet = false;
@@ -56,6 +57,11 @@ prof::Status read(const std::string& text, T& into, Parse&& parse) {
   if (!value) return value.error();
   into = *value;
   return {};
+}
+
+/// 0 for what is no rate.
+std::int64_t periodOf(double perSecond) {
+  return perSecond > 0 ? static_cast<std::int64_t>(1e9 / perSecond) : 0;
 }
 
 /// Before the program starts, and also where no summary is wanted. That nobody listens must not end us here.
@@ -93,11 +99,19 @@ prof::Status complete(Typed& typed) {
   if (typed.sampleRate && !run.sources.samples) {
     return prof::Error{"--sample-rate is that of CPU samples. Add samples to --trace, or leave it out"};
   }
+  if (typed.pythonHz && !run.torch) {
+    return prof::Error{"--python-hz looks at Python programs that --torch watches. Add --torch, or leave it out"};
+  }
+  if (typed.pythonHz && *typed.pythonHz > 0 && run.ringBytes != 0) {
+    return prof::Error{"a flight recorder does not look where Python programs are. Leave --python-hz out, or --ring"};
+  }
   if (typed.stepMad && !run.dumpOn.slowStep) {
     return prof::Error{"--step-mad says what a slow step is. Add --dump-on slow-step, or leave it out"};
   }
-  if (typed.sampleRate)
-    run.samplePeriodNs = *typed.sampleRate > 0 ? static_cast<std::int64_t>(1e9 / *typed.sampleRate) : 0;
+  if (typed.sampleRate) run.samplePeriodNs = periodOf(*typed.sampleRate);
+  // What is no rate is no period either.
+  if (typed.pythonHz)
+    run.pythonPeriodNs = *typed.pythonHz == 0 ? 0 : std::max<std::int64_t>(periodOf(*typed.pythonHz), 1);
   if (typed.stepMad) run.slowDeviations = *typed.stepMad;
   if (run.ringBytes != 0 && typed.dumpOn.empty()) run.dumpOn.crash = true;
   if (auto status = collector::checkOptions(run); !status) return status;
@@ -253,6 +267,11 @@ void addRun(CLI::App& app, int& code) {
       });
   run.flag("--torch", typed->run.torch,
            "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
+  run.option("--python-hz", typed->pythonHz,
+             "With --torch: looks in a second where the threads of Python programs are, by line and function, whether "
+             "they run or wait; 0 for none (default: 100)")
+      .typeName("NUMBER")
+      .notEmpty();
   run.option("--raw-capture", typed->run.rawCapture,
              "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again")
       .typeName("DIR")

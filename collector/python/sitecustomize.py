@@ -12,8 +12,10 @@ def _start():
     elsewhere = [folder for folder in sys.path if os.path.abspath(folder or os.curdir) != here]
     try:
         sys.path.insert(0, here)
+        import lacuna_frames
         import lacuna_torch
 
+        lacuna_frames.announce()
         lacuna_torch.watch_for_torch()
     except Exception as error:  # a profiler must not be why a program does not start
         print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)

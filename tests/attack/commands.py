@@ -10,7 +10,7 @@ import verdict
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = ("process", "thread", "device", "queue", "clock", "environment", "range", "mark", "api_call", "kernel", "memcpy", "memset", "sync", "allocation", "counter_track", "counter_sample",
-          "stack_frame", "cpu_sample", "thread_state", "flow", "log", "drop", "overhead", "arg_set", "arg")
+          "stack_frame", "cpu_sample", "thread_state", "flow", "log", "drop", "overhead", "arg_set", "arg", "python_sample")
 QUERIES = ("SELECT count(*) AS n, sum(durNs) AS ns FROM kernel", "SELECT name, startNs, durNs FROM range ORDER BY durNs DESC LIMIT 20",
            "SELECT * FROM allocation LIMIT 20", "SELECT * FROM arg LIMIT 50", "SELECT * FROM process, thread LIMIT 20")
 # What a query must not do, and is refused.
@@ -21,7 +21,7 @@ COSTLY = ("SELECT json_extract(replace(hex(zeroblob(50000)), '0', '['), '$')", "
           "SELECT replace(hex(zeroblob(400000000)), '0', 'abcdefgh')", "SELECT 'a' LIKE replace(hex(zeroblob(20000)), '0', '%a')", "SELECT 1; SELECT 2")
 FORMATS = {"lcn": None, "chrome": lambda data: verdict.strict_json(data, repeated_keys=True), "perfetto": None, "nsys": None, "folded": verdict.stacks,
            "speedscope": verdict.strict_json, "csv": verdict.table, "table-json": None}
-SECTIONS = ("summary", "ledger", "causes", "findings", "devices", "steps", "kernels", "sequences", "operators", "ranges", "calls", "launches", "loader", "memory", "communication", "copies",
+SECTIONS = ("summary", "ledger", "causes", "findings", "devices", "steps", "kernels", "sequences", "operators", "ranges", "python", "calls", "launches", "loader", "memory", "communication", "copies",
             "efficiency")
 CAUSES = ("compute", "exposed_communication", "exposed_copy", "profiler", "synchronisation", "loader_wait", "driver_call", "off_cpu", "host_work", "launch", "dependency", "unknown")
 CHANGES = ("loader.workers=4", "loader.workers=0", "loader.workers=1000000", "loader.prefetch=8", "loader.pin=on", "static_graph=on", "fuse=on", "amp=bf16", "autotune=on", "zero_grad=none",

@@ -86,8 +86,8 @@ class DoctorTest : public testing::Test {
 
 TEST_F(DoctorTest, TheIdsAreThoseThatAreDocumented) {
   examine();
-  EXPECT_THAT(order_, ElementsAre("nvtx", "cpu_samples", "clock", "shared_memory", "output", "driver", "cupti",
-                                  "gpu_counters", "gpu_power", "container", "leftovers"));
+  EXPECT_THAT(order_, ElementsAre("nvtx", "cpu_samples", "python_frames", "clock", "shared_memory", "output", "driver",
+                                  "cupti", "gpu_counters", "gpu_power", "container", "leftovers"));
 }
 
 TEST_F(DoctorTest, EveryFindingSaysWhatIsAndWhatIsMissingWhatToDo) {

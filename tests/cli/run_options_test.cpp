@@ -47,8 +47,8 @@ class RunOptions : public testing::Test {
 
 TEST_F(RunOptions, AnEmptyValueIsNotTheDefault) {
   for (const std::string option :
-       {"-o", "--trace", "--sample-rate", "--sampler", "--raw-capture", "--delay", "--duration", "--capture-range",
-        "--memory-limit", "--ring", "--dump-on", "--step-range", "--step-mad"}) {
+       {"-o", "--trace", "--sample-rate", "--sampler", "--python-hz", "--raw-capture", "--delay", "--duration",
+        "--capture-range", "--memory-limit", "--ring", "--dump-on", "--step-range", "--step-mad"}) {
     EXPECT_THAT(refused(option + " ''"), AllOf(HasSubstr(option), HasSubstr("empty")));
   }
 }
@@ -64,6 +64,16 @@ TEST_F(RunOptions, ARateOfSamplesNeedsSamples) {
   EXPECT_THAT(refused("--trace nvtx --sample-rate 1000"), HasSubstr("Add samples to --trace"));
   EXPECT_THAT(refused("--trace samples --sample-rate 0"), HasSubstr("--sample-rate has to be"));
   EXPECT_EQ(run("-q --trace samples --sample-rate 100"), 0);
+}
+
+TEST_F(RunOptions, ARateOfLooksAtPythonNeedsTheHook) {
+  EXPECT_THAT(refused("--python-hz 100"), HasSubstr("Add --torch"));
+  EXPECT_THAT(refused("--torch --ring 64M --python-hz 100"), HasSubstr("Leave --python-hz out, or --ring"));
+  for (const std::string number : {"inf", "nan", "-1", "0.5", "1001"}) {
+    EXPECT_THAT(refused("--torch --python-hz " + number), HasSubstr("--python-hz has to be from 1 to 1000"));
+  }
+  EXPECT_EQ(run("-q --torch --python-hz 0"), 0);
+  EXPECT_EQ(run("-q --force --torch --ring 64M --python-hz 0"), 0);
 }
 
 TEST_F(RunOptions, WhatIsNoNumberIsCalledThat) {

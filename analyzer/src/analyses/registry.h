@@ -21,6 +21,7 @@
   ANALYSIS(operatorPatterns)                     \
   ANALYSIS(gradientUse)                          \
   SECTION(ranges)                                \
+  BOTH(pythonLines)                              \
   ANALYSIS(projection)                           \
   BOTH(calls)                                    \
   BOTH(launches)                                 \

@@ -66,6 +66,7 @@ class ChromeExport {
     count.operator()<prof::LogLine>();
     count.operator()<prof::Drop>();
     count.operator()<prof::StackFrame>();
+    count.operator()<prof::PythonSample>();
     if (!lost.empty() && warn_)
       warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
   }

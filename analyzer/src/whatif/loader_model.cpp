@@ -20,7 +20,7 @@ using prof::Range;
 using prof::TimeNs;
 
 /// One batch in so many is handed over as quickly as an idle worker can.
-constexpr std::size_t kQuickest = 10;
+constexpr std::size_t kQuickestBatches = 10;
 
 struct Batches {
   std::vector<std::int64_t> preparedNs;  ///< what each took on its worker
@@ -115,7 +115,7 @@ std::int64_t meanOf(const std::vector<std::int64_t>& values) {
 
 std::int64_t quickestOf(std::vector<std::int64_t> values) {
   if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / kQuickest);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / kQuickestBatches);
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }

@@ -181,6 +181,9 @@ prof::Status checkOptions(const RunOptions& options) {
   if (options.samplePeriodNs < 50'000 || options.samplePeriodNs > 1'000'000'000) {
     return prof::Error{"--sample-rate has to be from 1 to 20000 in a second, for example --sample-rate 1000"};
   }
+  if (options.pythonPeriodNs != 0 && (options.pythonPeriodNs < 1'000'000 || options.pythonPeriodNs > 1'000'000'000)) {
+    return prof::Error{"--python-hz has to be from 1 to 1000 in a second, or 0 for none, for example --python-hz 100"};
+  }
   if (!(options.slowDeviations > 0) || !std::isfinite(options.slowDeviations)) {
     return prof::Error{"--step-mad has to be a number above 0, for example --step-mad 5"};
   }

@@ -55,7 +55,12 @@ Watcher::Watcher(const RunOptions& options, prof::Drainer& drainer, const Contro
       tree_(options.sources.samples ? options.samplePeriodNs : 0),
       frames_(Journal::framesOf(recording_)),
       executed_(std::move(executed)),
-      stopFd_(eventfd(0, EFD_CLOEXEC)) {}
+      stopFd_(eventfd(0, EFD_CLOEXEC)) {
+  if (!samplesPython(options)) return;
+  const auto isOn = [&control] { return control.enabled.load(std::memory_order_relaxed) != 0; };
+  python_.emplace(python::PythonSampler::Settings{prof::segmentFolder(recording_), options.pythonPeriodNs, isOn},
+                  drainer);
+}
 
 Watcher::~Watcher() {
   stop();
@@ -85,6 +90,7 @@ void Watcher::start(pid_t pid) {
           "and build it again.");
     }
   }
+  if (python_) python_->start();
   thread_ = std::thread([this] { work(); });
 }
 
@@ -227,6 +233,10 @@ void Watcher::collect(prof::TimeNs untilNs) {
 void Watcher::finish(const std::function<bool()>& namesUnwanted) {
   if (!thread_.joinable()) return;
   stop();
+  if (python_) {
+    python_->finish();
+    notes_.insert(notes_.end(), python_->notes().begin(), python_->notes().end());
+  }
   const prof::TimeNs now = nowNs();
   window_.look(now, pending_);
   if (scan_) look(now);

@@ -20,6 +20,7 @@
 #include "lacuna/prof/recording.h"
 #include "proc/counters.h"
 #include "proc/scan.h"
+#include "python/python_sampler.h"
 #include "sampler/choice.h"
 #include "sampler/executed_files.h"
 #include "sampler/journal.h"
@@ -83,6 +84,7 @@ class Watcher {
   ExecutedFiles executed_;
   proc::Counters counters_;
   std::optional<gpu::GpuCounters> gpus_;
+  std::optional<python::PythonSampler> python_;
   std::vector<PerfRecord> pending_;
   prof::TimeNs countedNs_ = 0;
   std::uint64_t openings_ = 0;  ///< of the window, that the counters know of

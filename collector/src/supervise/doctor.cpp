@@ -25,6 +25,7 @@
 #include "lacuna/prof/leftovers.h"
 #include "lacuna/prof/recording.h"
 #include "proc/proc_file.h"
+#include "python/memory.h"
 #include "sampler/perf_ring.h"
 #include "supervise/environment.h"
 #include "supervise/live_line.h"
@@ -139,6 +140,29 @@ Finding cpuSamples() {
     finding.remedy = "sudo sysctl kernel.perf_event_paranoid=1";
   }
   finding.detail += fmt::format(" (perf_event_paranoid is {}).", paranoid.empty() ? "unknown" : paranoid);
+  return finding;
+}
+
+/// Tried as `lacuna run` does it, on a process that this one starts.
+Finding pythonFrames() {
+  Finding finding{"python_frames", "Lines of Python programs", State::Works, {}, {}};
+  const int error = python::memoryRefusal();
+  const std::string scope = firstLine("/proc/sys/kernel/yama/ptrace_scope");
+  if (error == 0) {
+    finding.detail = "the kernel lets lacuna read where Python programs are that it starts (process_vm_readv).";
+    return finding;
+  }
+  finding.state = State::Missing;
+  finding.detail = fmt::format(
+      "the kernel does not let lacuna read the memory of programs that it starts ({}; ptrace_scope is {}): lacuna run "
+      "--torch records no lines of Python.",
+      std::strerror(error), scope.empty() ? "not there" : scope);
+  const bool strict = !scope.empty() && scope > "1";
+  finding.remedy = strict ? "sudo sysctl kernel.yama.ptrace_scope=1"
+                   : inContainer()
+                       ? "Start the container with --cap-add SYS_PTRACE, or with a seccomp profile that allows "
+                         "process_vm_readv"
+                       : "Allow process_vm_readv to this user, or leave it: lacuna run --python-hz 0";
   return finding;
 }
 
@@ -389,8 +413,8 @@ const char* wordFor(State state) {
 }
 
 std::vector<Finding> examine() {
-  return {nvtx(),  cpuSamples(),  clocks(),   segments(), output(),   driver(),
-          cupti(), gpuCounters(), gpuPower(), place(),    leftovers()};
+  return {nvtx(),   cpuSamples(), pythonFrames(), clocks(),   segments(), output(),
+          driver(), cupti(),      gpuCounters(),  gpuPower(), place(),    leftovers()};
 }
 
 std::vector<Cleaned> cleanUp() {

@@ -15,6 +15,7 @@
 #include <iterator>
 #include <optional>
 
+#include "python/layout.h"
 #include "supervise/program.h"
 #include "timer/ring.h"
 
@@ -123,7 +124,8 @@ prof::Status addTorchHook(ChildEnvironment& environment, const fs::path& injecti
   const fs::path hook = injection.parent_path() / "python";
   const fs::path voice = injection.parent_path() / "liblacuna_torch.so";
   std::error_code error;
-  for (const fs::path& needed : {hook / "sitecustomize.py", hook / "lacuna_torch.py", voice}) {
+  for (const fs::path& needed :
+       {hook / "sitecustomize.py", hook / "lacuna_frames.py", hook / "lacuna_torch.py", voice}) {
     if (fs::exists(needed, error)) continue;
     return prof::Error{
         fmt::format("--torch needs {}, which is not there. Remedy: install lacuna as a whole.", needed.string())};
@@ -132,6 +134,10 @@ prof::Status addTorchHook(ChildEnvironment& environment, const fs::path& injecti
     return users.empty() ? hook.string() : fmt::format("{}:{}", hook.string(), users);
   });
   return {};
+}
+
+void addPythonFrames(ChildEnvironment& environment, const fs::path& folder) {
+  change(environment, python::kFolderVariable, [&](const std::string&) { return folder.string(); });
 }
 
 prof::Status addTimerSampler(ChildEnvironment& environment, const fs::path& injection, const fs::path& folder,

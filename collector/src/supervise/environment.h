@@ -28,6 +28,9 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const std::fil
 /// Puts the start-up hook that watches PyTorch in front of the program's PYTHONPATH. Fails with a remedy when the hook
 /// is not beside the injected library.
 prof::Status addTorchHook(ChildEnvironment& environment, const std::filesystem::path& injection);
+
+/// Has the hook announce in `folder` where each interpreter keeps its frames.
+void addPythonFrames(ChildEnvironment& environment, const std::filesystem::path& folder);
 /// Lets the CUDA timeline keep what CUPTI hands over in `folder`, beside what the user may have set for it.
 void addRawCapture(ChildEnvironment& environment, const std::filesystem::path& folder);
 

@@ -291,6 +291,7 @@ class Supervisor {
       if (!status && options_.sampler == Sampler::Timer) return status;
       if (!status) sampler_ = {Sampler::Proc, fmt::format("{}; {}", sampler_.why, status.error().message)};
     }
+    if (drainer_ && samplesPython(options_)) addPythonFrames(environment, prof::segmentFolder(recording_));
     return options_.torch ? addTorchHook(environment, injection) : prof::Status();
   }
 

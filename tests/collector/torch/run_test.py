@@ -420,6 +420,19 @@ class TorchRun(unittest.TestCase):
         rows = self.query("select value from environment where key = 'knob.debug'")
         self.assertEqual(rows, [("off",), ("anomaly detection",)])
 
+    def test_host_work_is_named_by_the_line_of_python(self):
+        self.train(0, "fork", "metric")
+        with open(os.path.join(HERE, "train.py"), encoding="utf-8") as file:
+            line = next(number for number, text in enumerate(file, 1) if "# the metric's line" in text)
+        rows = self.query("select place, function, idle_ns, ns from report_python_lines where function = 'metric'")
+        costliest = max(rows, key=lambda row: row[3])
+        self.assertEqual(costliest[:2], (f"train.py:{line}", "metric"))
+        self.assertGreater(sum(row[3] for row in rows), 12e6)
+        self.assertLess(sum(row[3] for row in rows), 20e6)
+        titles = [row[0] for row in self.query("select title from report_findings where id = 'host-work'")]
+        self.assertEqual(len(titles), 1)
+        self.assertRegex(titles[0], r"train\.py:\d+(–\d+)? in metric")
+
     def test_parts_can_be_left_out(self):
         self.train(0, "fork", LACUNA_TORCH="steps")
         self.assertEqual(self.counts("operator"), {})

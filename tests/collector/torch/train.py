@@ -5,6 +5,7 @@
 import gc
 import sys
 import threading
+import time
 
 import torch
 from torch.utils.data import DataLoader
@@ -86,6 +87,20 @@ def evaluate_with_gradients(net):
     net.train()
 
 
+def metric(milliseconds):
+    end = time.monotonic() + milliseconds / 1e3
+    while time.monotonic() < end:
+        sum(range(50))  # the metric's line
+
+
+def train_with_metric():
+    net, optimizer = Net(), torch.optim.Optimizer()
+    for batch in DataLoader(Squares(), batches=60, num_workers=0, context="fork"):
+        net(batch).neg().backward()
+        optimizer.step()
+        metric(15)
+
+
 def main(workers, method, validates, folds, detects, reduces, overtakes, evaluates, tidies):
     if validates:
         with torch.no_grad():
@@ -111,7 +126,9 @@ def main(workers, method, validates, folds, detects, reduces, overtakes, evaluat
     print("saw", sorted(seen))
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[3:] == ["metric"]:
+    train_with_metric()
+elif __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"], 2 if sys.argv[3:] == ["folds"] else 1,
          sys.argv[3:] == ["anomaly"], sys.argv[3:] == ["collectives"], sys.argv[3:] == ["groups"],
          sys.argv[3:] == ["evaluate"], sys.argv[3:] == ["tidy"])

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "analyses/work/python_lines.h"
 #include "formats/kernel_name.h"
 #include "lacuna/prof/amounts.h"
+#include "report/phrases.h"
 #include "report/sections/registry.h"
 #include "report/text_cells.h"
 
@@ -44,6 +46,11 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
                           padded(causeLabel(detail.cause), 26),
                           shortened(withoutScopes(detail.name), page.width() - 51)));
   }
+  // The recorder's ranges rarely name what lies between operators.
+  const auto lines = analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork]);
+  for (const PythonWait& line : lines)
+    page.line(fmt::format(" {:>11} {}  {}", prof::timeText(line.ns), perStep(analysis),
+                          shortened(line.text, page.width() - 22)));
 }
 
 }  // namespace

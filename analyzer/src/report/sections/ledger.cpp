@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "analyses/time/bottleneck.h"
+#include "analyses/work/python_lines.h"
 #include "analysis/shown_steps.h"
 #include "formats/kernel_name.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
+#include "lacuna/prof/bounds.h"
 #include "report/ledger_table.h"
+#include "report/phrases.h"
 #include "report/sections/registry.h"
 #include "report/text_cells.h"
 
@@ -120,9 +123,26 @@ std::string ledgerWindowLine(const Analysis& analysis) {
   return out;
 }
 
+/// The lines that the program was in, where samples tell.
+std::string setUpLines(const PythonLines& lines) {
+  constexpr std::size_t kNamed = 2;
+  std::int64_t allNs = 0;
+  for (const PythonLine& line : lines.before) prof::addTo(allNs, line.ns);
+  std::string out;
+  for (std::size_t i = 0; i < lines.before.size() && i < kNamed; ++i) {
+    const PythonLine& line = lines.before[i];
+    if (line.samples < kLeastLineSamples) break;
+    out += fmt::format("{}{} at {} in {}", out.empty() ? "" : ", ",
+                       prof::shareText(ratio(static_cast<double>(line.ns), static_cast<double>(allNs))), line.place,
+                       line.function);
+  }
+  return out;
+}
+
 /// The libraries that the program was in, where samples tell.
-std::string setUpWords(const UnknownPlaces& places) {
+std::string setUpWords(const UnknownPlaces& places, const PythonLines& lines) {
   constexpr std::size_t kNamed = 3;
+  if (std::string named = setUpLines(lines); !named.empty()) return named;
   std::string out;
   for (std::size_t i = 0; i < places.libraries.size() && i < kNamed; ++i) {
     const UnknownPlaces::Library& library = places.libraries[i];
@@ -151,7 +171,8 @@ std::string unknownLine(const Analysis& analysis) {
     const std::string ran = did(places.ranShare, "the host's thread ran");
     const std::string waited =
         places.waitedShare < 0.01 ? "" : did(places.waitedShare, " of that time and waited for a core");
-    out += fmt::format(" ({}{}{}{})", ran, waited, ran.empty() ? "" : "; ", setUpWords(places));
+    out += fmt::format(" ({}{}{}{})", ran, waited, ran.empty() ? "" : "; ",
+                       setUpWords(places, analysis.of<PythonLines>()));
   }
   add(places.inStepsNs, "in steps");
   add(places.betweenNs, "between steps");

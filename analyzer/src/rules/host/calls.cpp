@@ -3,6 +3,7 @@
 #include "rules/host/calls.h"
 
 #include "analyses/work/calls.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 
@@ -39,6 +40,32 @@ const CauseDetail* longestWait(const Facts& facts, Cause cause) {
     if (most == nullptr || detail.ns > most->ns) most = &detail;
   }
   return most;
+}
+
+std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep) {
+  const PythonLines& lines = facts.analysis.of<PythonLines>();
+  auto waits = lines.waitedFor(nsPerStep);
+  // The cost may leave out a part of the time that was sampled, as that in which the thread slept.
+  std::int64_t allNs = 0;
+  for (const PythonLine& line : lines.step) prof::addTo(allNs, line.idleNs);
+  if (allNs > nsPerStep) {
+    for (PythonWait& wait : waits)
+      wait.ns = prof::wholeOf<std::int64_t>(static_cast<double>(nsPerStep) * shareOf(wait.ns, allNs));
+  }
+  return waits;
+}
+
+void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonWait>& lines) {
+  finding.quantities = {Quantity::called("lines", listOf(lines))};
+  std::vector<Evidence> evidence;
+  for (const PythonWait& line : lines) {
+    for (const prof::TimeWindow& stretch : line.idle)
+      evidence.push_back({.startNs = stretch.startNs,
+                          .endNs = stretch.endNs,
+                          .what = line.text,
+                          .thread = facts.analysis.of<PythonLines>().thread});
+  }
+  finding.evidence.insert(finding.evidence.begin(), evidence.begin(), evidence.end());
 }
 
 void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const CallRow& row), const Threshold& least,

@@ -4,7 +4,12 @@
 
 #include "rules/outcome.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "analyses/work/calls.h"
+#include "analyses/work/python_lines.h"
 
 namespace lacuna::analyzer {
 
@@ -20,6 +25,11 @@ const CallRow* costliestCall(const Facts& facts, Activity activity);
 
 /// The unclaimed call or operator that the device waited for longest of a cause; null where that has no name.
 const CauseDetail* longestWait(const Facts& facts, Cause cause);
+
+/// The lines of Python that a cost is mostly of, where samples of them were recorded.
+std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep);
+/// Puts them into the title, and their longest stretches in front of the evidence.
+void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonWait>& lines);
 
 /// Copies or memsets that hold the caller until they are done: the time that they take of a step, and a claim on them.
 void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const CallRow& row), const Threshold& least,

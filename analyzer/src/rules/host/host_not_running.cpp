@@ -36,6 +36,12 @@ void detect(const Facts& facts, Outcome& out) {
       "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader "
       "workers, thread pools)";
   finding.evidence = facts.evidenceOf(asleep > facts.costOf(Cause::OffCpu) ? Cause::HostWork : Cause::OffCpu);
+  // Samples do not show whether the thread ran. Where it mostly did, they are of other work.
+  const bool mostlyAsleep = 2 * cost >= facts.costOf(Cause::OffCpu) + facts.costOf(Cause::HostWork);
+  if (const auto lines = linesBehind(facts, cost); mostlyAsleep && !lines.empty()) {
+    finding.words = "the thread that feeds the device was not running {cost} {a step}; it was at {lines}";
+    nameLines(facts, finding, lines);
+  }
   if (asleep == 0) return out.addBounded(std::move(finding), "off-cpu*0");
   const double left = 1 - static_cast<double>(asleep) / static_cast<double>(facts.costOf(Cause::HostWork));
   out.addBounded(std::move(finding), fmt::format("host*{:.3f}", std::max(0.0, left)));
@@ -57,7 +63,8 @@ constinit const FindingRule kHostNotRunningRule{
     .meaning = "The launching thread sleeps, waits for a lock or a file, or has no core.",
     .when =
         "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step; also what of "
-        "the host's work its counters show it asleep",
+        "the host's work its counters show it asleep; lines of Python are named as for `host-work`, where it slept for "
+        "most of the host's work",
     .fix = "code: `off-cpu*0`, an upper bound",
     .refutedBy = "a run without the lock, sleep or file that takes as long",
     .detect = rules::host_not_running::detect,

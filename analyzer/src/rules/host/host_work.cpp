@@ -77,6 +77,10 @@ void detect(const Facts& facts, Outcome& out) {
   finding.confidence = kSure;
   finding.advice = adviceOn(facts, longNs, inLaunches);
   finding.evidence = facts.evidenceOf(Cause::HostWork);
+  if (const auto lines = linesBehind(facts, cost); !inLaunches && !lines.empty()) {
+    finding.words = "the device waits for host work {cost} {a step}: {lines}";
+    nameLines(facts, finding, lines);
+  }
   out.addBounded(std::move(finding), "host*0");
 }
 
@@ -98,7 +102,8 @@ constinit const FindingRule kHostWorkRule{
         "other host work ≥ {least} of the step; where the calling thread executes operators itself, ≥ {least of long} "
         "in stretches of {long} or more; without checkpoints, garbage collections, and the time that the thread slept, "
         "as its counters show; the advice changes where launch calls took half of it beyond as many usual ones: a "
-        "kernel's first launch loads its code",
+        "kernel's first launch loads its code; lines of Python are named that take a tenth of it or more and that 10 "
+        "samples saw",
     .fix = "code: `host*0`, an upper bound",
     .refutedBy = "a run without that work in its loop that takes as long",
     .detect = rules::host_work::detect,

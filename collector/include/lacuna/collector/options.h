@@ -71,6 +71,8 @@ struct RunOptions {
   std::string captureRange;                 ///< record only while a range of this name is open
   std::int64_t samplePeriodNs = 1'000'000;  ///< CPU time between two samples
   Sampler sampler = Sampler::Auto;
+  /// With `torch`: time between two looks where Python programs are. 0: none. A flight recorder takes none either.
+  std::int64_t pythonPeriodNs = 10'000'000;
   std::uint64_t memoryLimit = std::uint64_t{512} << 20;
   std::uint64_t ringBytes = 0;  ///< 0: keep everything; else a flight recorder of that size
   DumpOn dumpOn;
@@ -82,6 +84,11 @@ struct RunOptions {
   /// Called before the program starts, once for each thing that will not be recorded, in words for the user.
   std::function<void(const std::string&)> onNote;
 };
+
+/// Whether where Python programs are is part of the recording.
+inline bool samplesPython(const RunOptions& options) {
+  return options.torch && options.pythonPeriodNs > 0 && options.ringBytes == 0;
+}
 
 /// Refuses options that contradict or miss one another, with the remedy.
 prof::Status checkOptions(const RunOptions& options);

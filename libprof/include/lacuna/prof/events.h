@@ -335,12 +335,19 @@ LACUNA_TABLE(ArgSet, 27, "arg_set", LACUNA_ARG_SET_COLUMNS)
   COLUMN(std::uint64_t, value, Rising, "a number as bits, or the number of a text")
 LACUNA_TABLE(Arg, 28, "arg", LACUNA_ARG_COLUMNS)
 
+#define LACUNA_PYTHON_SAMPLE_COLUMNS(COLUMN)                                                        \
+  COLUMN(TimeNs, timeNs, Time, "when the frames were read: the end of the time it stands for")      \
+  COLUMN(ThreadId, thread, Plain, "a thread of a Python program, running or not")                   \
+  COLUMN(FrameId, stack, Plain, "where its interpreter was: function, program as module, and line") \
+  COLUMN(std::uint64_t, weightNs, Plain, "wall time the sample stands for")
+LACUNA_TABLE(PythonSample, 29, "python_sample", LACUNA_PYTHON_SAMPLE_COLUMNS)
+
 // clang-format on
 
 /// Every declared table's row type, in order.
 using AllRows = std::tuple<Process, Thread, Device, Queue, Clock, Environment, Range, Mark, ApiCall, Kernel, Memcpy,
                            Memset, Sync, Allocation, CounterTrack, CounterSample, StackFrame, CpuSample, ThreadSpan,
-                           Flow, LogLine, Drop, Overhead, ArgSet, Arg>;
+                           Flow, LogLine, Drop, Overhead, ArgSet, Arg, PythonSample>;
 
 /// Calls visit.operator()<Row>() for every declared table.
 template <class Visit>

@@ -19,7 +19,7 @@ using test::TrainingPhases;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kMillisecond = 1'000'000;
 
 using Use = std::tuple<std::string, PhasePlace, std::uint64_t, std::int64_t>;
 
@@ -28,7 +28,7 @@ std::vector<Use> usesOf(const Analysis& analysis) {
   std::vector<Use> out;
   for (const PhaseUse& use : analysis.of<RunPhases>().uses) {
     if (use.place == PhasePlace::InSteps || use.place == PhasePlace::BetweenSteps)
-      out.emplace_back(use.name, use.place, use.count, use.totalNs / kMs);
+      out.emplace_back(use.name, use.place, use.count, use.totalNs / kMillisecond);
   }
   return out;
 }
@@ -46,15 +46,15 @@ TEST(RunPhases, AnEvaluationIncludesTheWaitsForItsBatches) {
   const RunPhases& run = analysis.of<RunPhases>();
   EXPECT_EQ(run.steps, 15U);
   // 15 steps of 10 ms and 60 ms between them, less the pause behind the last marker.
-  EXPECT_EQ(run.iterationNs(), (15 * 10 - 1 + 60) * kMs / 15);
+  EXPECT_EQ(run.iterationNs(), (15 * 10 - 1 + 60) * kMillisecond / 15);
 }
 
 TEST(RunPhases, AnEvaluationThatOpensAStepIsNoPartOfTheStep) {
   const Analysis analysis = TrainingPhases().steps(6).evaluationThatOpensAStep(4).steps(6).analysed();
   EXPECT_THAT(usesOf(analysis), ElementsAre(between("evaluation", 1, 40)));
   EXPECT_EQ(analysis.steps.all.size(), 13U);
-  EXPECT_EQ(analysis.steps.medianNs(), 10 * kMs);
-  EXPECT_EQ(analysis.steps.all[6].durNs(), 10 * kMs);
+  EXPECT_EQ(analysis.steps.medianNs(), 10 * kMillisecond);
+  EXPECT_EQ(analysis.steps.all[6].durNs(), 10 * kMillisecond);
 }
 
 TEST(RunPhases, ANetworkInEvaluationModeThatEveryStepBeginsWithIsPartOfTheStep) {
@@ -62,7 +62,7 @@ TEST(RunPhases, ANetworkInEvaluationModeThatEveryStepBeginsWithIsPartOfTheStep) 
   for (int i = 0; i < 8; ++i) training.evaluationThatOpensAStep(1);
   const Analysis analysis = training.analysed();
   EXPECT_THAT(usesOf(analysis), ElementsAre(inSteps("evaluation", 8, 80)));
-  EXPECT_EQ(analysis.steps.medianNs(), 20 * kMs);
+  EXPECT_EQ(analysis.steps.medianNs(), 20 * kMillisecond);
 }
 
 TEST(RunPhases, AShortEvaluationNowAndThenIsNoUsualPause) {
@@ -106,9 +106,9 @@ TEST(RunPhases, SetUpAndEndAreWhatLiesAroundTheSteps) {
   TrainingPhases training;
   training.phase("prepare", 30).steps(6).pause(5).phase("report", 20);
   const Analysis analysis = training.analysed();
-  EXPECT_EQ(analysis.of<RunPhases>().totalNs("set-up", PhasePlace::BeforeSteps), 30 * kMs);
+  EXPECT_EQ(analysis.of<RunPhases>().totalNs("set-up", PhasePlace::BeforeSteps), 30 * kMillisecond);
   // Of the last step the pause behind its marker, 1 ms, is not known.
-  EXPECT_EQ(analysis.of<RunPhases>().totalNs("end", PhasePlace::BehindSteps), 26 * kMs);
+  EXPECT_EQ(analysis.of<RunPhases>().totalNs("end", PhasePlace::BehindSteps), 26 * kMillisecond);
   AnalysisOptions some;
   some.steps = {1, 3};
   EXPECT_THAT(TrainingPhases().phase("prepare", 30).steps(6).analysed(some).of<RunPhases>().uses, IsEmpty());

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/rules/cpu_training.h"
 #include "analyzer/rules/rule_runs.h"
+#include "support/python_samples.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -44,6 +45,29 @@ TEST(HostNotRunningFinding, ATimeInWhichTheThreadRanWasWork) {
   EXPECT_EQ(find(analysis, FindingId::HostNotRunning), nullptr);
   ASSERT_NE(find(analysis, FindingId::HostWork), nullptr);
   EXPECT_NEAR(static_cast<double>(find(analysis, FindingId::HostWork)->costNsPerStep), 4e6, 0.1e6);
+}
+
+/// The same with samples of a line in the 4 ms.
+std::string titleOfSampled(double ranPercent) {
+  CpuTraining training(60);
+  training.work(0, 6 * CpuTraining::kMs, "aten::linear").ran(ranPercent);
+  test::PythonSamples samples(training.out);
+  const auto wait = samples.frame("wait", "/home/me/train.py", 42);
+  for (int step = 0; step < 60; ++step)
+    samples.during((10 * step + 6) * CpuTraining::kMs, (10 * step + 10) * CpuTraining::kMs, wait, CpuTraining::kMs);
+  const Analysis analysis = training.analysed();
+  const Finding* finding = find(analysis, FindingId::HostNotRunning);
+  return finding == nullptr ? std::string() : finding->title;
+}
+
+TEST(HostNotRunningFinding, NamesTheLineWhereTheThreadSlept) {
+  EXPECT_THAT(titleOfSampled(62), testing::HasSubstr("a step; it was at train.py:42 in wait 3.8"));
+}
+
+TEST(HostNotRunningFinding, NamesNoLineWhereTheThreadMostlyRan) {
+  const std::string title = titleOfSampled(85);
+  EXPECT_THAT(title, testing::HasSubstr("was not running"));
+  EXPECT_THAT(title, testing::Not(testing::HasSubstr("train.py"))) << "the line may be of the 2.5 ms of work";
 }
 
 }  // namespace

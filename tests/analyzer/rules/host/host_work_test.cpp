@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/rules/cpu_training.h"
 #include "analyzer/rules/rule_runs.h"
+#include "support/python_samples.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -41,6 +42,44 @@ TEST(HostWorkFinding, WhatCallingOperatorsTakesIsNoFault) {
   CpuTraining few;
   few.work(0, 6 * CpuTraining::kMs, "aten::add");
   EXPECT_NE(find(few.analysed(), FindingId::HostWork), nullptr);
+}
+
+/// An operator takes 6 of the 10 ms of a step; the rest is at two lines.
+Analysis withSampledHostWork(bool sampled) {
+  constexpr prof::TimeNs kMs = CpuTraining::kMs;
+  CpuTraining run;
+  run.work(0, 6 * kMs, "aten::add");
+  test::PythonSamples samples(run.out);
+  const auto loop = samples.frame("main", "/home/me/train.py", 10);
+  const auto metrics = samples.frame("metrics", "/home/me/train.py", 42, loop);
+  const auto log = samples.frame("log", "/home/me/train.py", 57, loop);
+  for (int step = 0; step < 12 && sampled; ++step) {
+    const prof::TimeNs start = step * 10 * kMs;
+    samples.during(start, start + 6 * kMs, loop, kMs);
+    samples.during(start + 6 * kMs, start + 9 * kMs, metrics, kMs);
+    samples.during(start + 9 * kMs, start + 10 * kMs, log, kMs);
+  }
+  return run.analysed();
+}
+
+TEST(HostWorkFinding, NamesTheLinesOfPythonThatSamplesSaw) {
+  const Analysis analysis = withSampledHostWork(true);
+  const Finding* finding = find(analysis, FindingId::HostWork);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->title,
+              testing::StartsWith("the device waits for host work 4.00 ms a step: train.py:42 in metrics "
+                                  "3.00 ms; train.py:57 in log 1.00 ms"));
+  ASSERT_FALSE(finding->evidence.empty());
+  EXPECT_EQ(finding->evidence.front().what, "train.py:42 in metrics");
+  EXPECT_EQ(finding->evidence.front().thread, prof::ThreadId(1));
+  EXPECT_EQ(finding->evidence.front().endNs - finding->evidence.front().startNs, 3 * CpuTraining::kMs);
+}
+
+TEST(HostWorkFinding, WithoutSamplesNamesWhatItNamedBefore) {
+  const Analysis analysis = withSampledHostWork(false);
+  const Finding* finding = find(analysis, FindingId::HostWork);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->title, testing::StartsWith("the device waits for host work 4.00 ms a step, most of it in"));
 }
 
 }  // namespace

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lacuna/prof/ids.h"
+#include "lacuna/prof/trace.h"
+
+namespace lacuna::analyzer {
+
+/// A line is named where so many samples saw it: the standard error of its time is a third of it then, and less with
+/// more of them.
+inline constexpr std::uint64_t kLeastLineSamples = 10;
+
+/// A line that takes less of a wait is not worth its place in a sentence about it.
+inline constexpr double kLeastOfWait = 0.1;
+/// More places make a sentence that nobody reads.
+inline constexpr std::size_t kMostPlaces = 3;
+
+/// The wall time of one line of the user's Python code, with all that it calls.
+struct PythonLine {
+  std::string place;     ///< "train.py:42"
+  std::string function;  ///< that the line is in
+  std::string inside;    ///< the library function that it was in longest: "numpy sort"; empty: none
+  std::string file;
+  std::uint32_t line = 0;
+  std::string phase;  ///< in which most of it was; empty: in none
+  std::uint64_t samples = 0;
+  std::int64_t ns = 0;           ///< of a step; of a loader, of a batch; without steps, in all
+  std::int64_t operatorsNs = 0;  ///< of it, in operators and calls that launch work
+  std::int64_t loaderNs = 0;     ///< waiting for a batch
+  std::int64_t deviceNs = 0;     ///< waiting for a device, or in calls of its driver
+  std::int64_t hostNs = 0;       ///< in nothing that is recorded: the program's own work, and its waits
+  /// Of `hostNs`, while the devices had nothing to do for longer than a call of an operator takes.
+  std::int64_t idleNs = 0;
+  std::uint64_t idleSamples = 0;
+  std::vector<prof::TimeWindow> idle;  ///< the longest few such stretches
+};
+
+/// Neighbouring lines of one function that devices waited for, which people take for one place.
+struct PythonWait {
+  std::string text;     ///< "train.py:42–44 in metrics → numpy sort"
+  std::int64_t ns = 0;  ///< of a step
+  std::uint64_t samples = 0;
+  std::vector<prof::TimeWindow> idle;  ///< the longest few stretches
+};
+
+/// Where Python programs spent their time, by lines of the user's code; costliest first.
+struct PythonLines {
+  std::vector<PythonLine> step;     ///< of the thread that sets the steps
+  std::vector<PythonLine> workers;  ///< of the loader's workers, while they prepare batches
+  /// Of the thread that sets the steps, from the devices' first work to the first step, in all.
+  std::vector<PythonLine> before;
+  std::uint64_t samples = 0;  ///< of the thread that sets the steps, in its steps
+  std::uint64_t workerSamples = 0;
+  prof::ThreadId thread;
+
+  /// The places that the devices waited for longest in so much time of a step: those that enough samples saw, and that
+  /// take kLeastOfWait of it or more.
+  [[nodiscard]] std::vector<PythonWait> waitedFor(std::int64_t nsPerStep) const;
+};
+
+/// "train.py:42–44 in metrics 4.10 ms; train.py:57 in log 1.20 ms"
+std::string listOf(const std::vector<PythonWait>& waits);
+
+}  // namespace lacuna::analyzer
