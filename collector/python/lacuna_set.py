@@ -50,7 +50,7 @@ class NoDebug:
         @functools.wraps(original)
         def set_anomaly_enabled(mode, check_nan=True):
             if mode:
-                self.note("anomaly detection", "on")
+                self.note("switch of anomaly detection", "on")
             return original(False, check_nan)
 
         self.torch.set_anomaly_enabled = set_anomaly_enabled
@@ -64,14 +64,14 @@ class NoDebug:
         @functools.wraps(original)
         def __init__(self, enabled=True, *arguments, **named):
             if enabled:
-                mine.note(name, "on")
+                mine.note(f"use of {name}", "on")
             original(self, False, *arguments, **named)
 
         kind.__init__ = __init__
 
     def install_check(self, name):
         def passed(*arguments, **named):
-            self.note(name, "on")
+            self.note(f"call of {name}", "on")
             return True
 
         for holder in (self.torch.autograd, sys.modules.get("torch.autograd.gradcheck")):

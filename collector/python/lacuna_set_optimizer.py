@@ -76,7 +76,7 @@ class FusedOptimizer:
             except (RuntimeError, ValueError) as error:
                 why = f"PyTorch refuses: {error}"
                 continue
-            self.setting.applied(thing + (f" ({form}; {why})" if why else f" ({form})"), was, place)
+            self.setting.applied(thing, f"{was}, now {form}" + (f": {why}" if why else ""), place)
             if form == "fused":
                 self.fused.add(optimizer)
             return None
