@@ -79,7 +79,7 @@ TEST(SummarySection, HasWhatTheProgramWasGivenFromOutside) {
                                          .value = trace.builder.intern("amp=on (was float32) on 1 Net (a.py:1)")});
   const Analysis analysis = trace.analysed({});
   EXPECT_THAT(sectionText(analysis, "summary", 160), HasSubstr("\nSet: amp=on (was float32) on 1 Net (a.py:1)\n"));
-  EXPECT_EQ(jsonAt(analysis, "/settings/0/name"), "amp");
+  EXPECT_EQ(jsonAt(analysis, "/settings/0/name"), R"("amp")");
   EXPECT_THAT(renderHtml(analysis), HasSubstr("Set: amp=on (was float32)"));
 }
 
