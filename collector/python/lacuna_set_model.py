@@ -51,6 +51,7 @@ class Models:
         self.kinds = weakref.WeakSet()  # classes whose call is ours
         self.local = threading.local()
         self.found = 0
+        self.flattened = False  # an optimizer has stepped that flattens gradients
 
     # --- finding them
 
@@ -92,10 +93,28 @@ class Models:
             self.uninstall()
             return model(*arguments, **named)
         self.change_call(model)
-        for name in ("channels_last", "amp"):
+        for name in ("amp", "channels_last"):
             if name in self.settings:
                 self.attempt(name, model)
-        return self.first_compiled_call(model, arguments, named)
+        active = [name for name, models in (("amp", self.reduced), ("channels_last", self.reordered)) if model in models]
+        failed = []
+        while True:
+            try:
+                result = self.first_compiled_call(model, arguments, named)
+                break
+            except Exception as error:
+                if not active:
+                    raise  # the program's own
+                failed.append((active.pop(), f"the model fails with it: {type(error).__name__}: {error}"))
+                getattr(self, f"undo_{failed[-1][0]}")(model)
+        for name, why in failed:
+            self.refuse(name, model, why)
+        for name in active:
+            if name == "amp" or model in self.reordered:
+                self.settings[name].applied(type(model).__name__, self.WAS[name], site(self.torch))
+        return result
+
+    WAS = {"amp": "float32", "channels_last": "contiguous"}
 
     def refuse(self, name, model, why):
         if name in self.settings:
@@ -163,7 +182,10 @@ class Models:
         if self.is_autocast(device):
             return setting.same(thing, place)
         self.reduced.add(model)
-        return setting.applied(thing, "float32", place)
+        return None
+
+    def undo_amp(self, model):
+        self.reduced.discard(model)
 
     def channels_last(self, model):
         setting, thing, place = self.settings["channels_last"], type(model).__name__, site(self.torch)
@@ -172,9 +194,29 @@ class Models:
         layout = self.torch.channels_last
         if all(p.is_contiguous(memory_format=layout) for p in model.parameters() if p.dim() == 4 and min(p.shape[1:]) > 1):
             return setting.same(thing, place)
+        if self.flattened:
+            return setting.refused(thing, self.FLATTENS, place)
         model.to(memory_format=layout)
         self.reordered.add(model)
-        return setting.applied(thing, "contiguous", place)
+        return None
+
+    FLATTENS = "LBFGS flattens gradients, which it cannot in this layout"
+
+    def undo_channels_last(self, model):
+        self.reordered.discard(model)
+        model.to(memory_format=self.torch.contiguous_format)
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad = parameter.grad.contiguous()
+
+    def steps(self, optimizer, arguments, named):
+        """Before each step: its closure may call the model for the first time."""
+        if type(optimizer).__name__ != "LBFGS" or self.flattened:
+            return
+        self.flattened = True
+        for model in list(self.reordered):
+            self.undo_channels_last(model)
+            self.refuse("channels_last", model, self.FLATTENS)
 
     def channels_last_input(self, value):
         if isinstance(value, self.torch.Tensor) and value.dim() == 4:
@@ -239,7 +281,10 @@ class Beginning:
         self.steps = 0
 
     def install(self):
-        sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(self.stepped)
+        hooks = sys.modules["torch.optim.optimizer"]
+        hooks.register_optimizer_step_post_hook(self.stepped)
+        if "channels_last" in self.settings:
+            hooks.register_optimizer_step_pre_hook(self.models.steps)
 
     def stepped(self, optimizer, arguments, named):
         if self.first() is None:

@@ -259,6 +259,35 @@ class Applied(unittest.TestCase):
         self.run_script("channels_last=on", "Net()(None)")
         self.assertEqual(self.outcome("channels_last=on")[0], "refused")
 
+    def test_a_model_that_fails_in_the_other_layout_keeps_its_own(self):
+        script = """
+            def forward(self, x):
+                if x.layout: raise RuntimeError("view size is not compatible")
+                return x
+            Net.forward = forward
+            net = Net((2, 2, 3, 3))
+            print(net(torch.Tensor(1.0, (1, 1, 4, 4))).layout, net.weight.layout)
+        """
+        self.assertEqual(self.run_script("channels_last=on", script), "None None\n")
+        self.assertIn("the model fails with it: RuntimeError: view size", self.outcome("channels_last=on")[2])
+
+    def test_a_model_that_fails_in_reduced_precision_keeps_its_own(self):
+        script = """
+            def forward(self, x):
+                if torch._reduced: raise RuntimeError("expected m1 and m2 to have the same dtype")
+                return x
+            Net.forward = forward
+            net = Net()
+            for _ in range(2): print(net(torch.Tensor()).dtype)
+        """
+        self.assertEqual(self.run_script("amp=on", script), "float32\nfloat32\n")
+        self.assertIn("the model fails with it: RuntimeError: expected m1", self.outcome("amp=on")[2])
+
+    def test_an_optimizer_that_flattens_keeps_the_layout(self):
+        script = "torch.optim.LBFGS([]).step()\nnet = Net((2, 2, 3, 3))\nnet(torch.Tensor(1.0, (1, 1, 4, 4)))\nprint(net.weight.layout)"
+        self.assertEqual(self.run_script("channels_last=on", script), "input None reduced None\nNone\n")
+        self.assertIn("LBFGS flattens", self.outcome("channels_last=on")[2])
+
     def test_a_model_is_compiled(self):
         script = "net = Net()\nnet(None)\nprint(net._compiled_call_impl, type(net).__call__ is not None)"
         self.assertIn("{}", self.run_script("fuse=on", script))

@@ -26,11 +26,16 @@ class Pictures(Dataset):
 
 
 class Stream(IterableDataset):
-    def __init__(self, dtype, divided):
-        self.data, self.divided = Pictures(dtype), divided
+    def __init__(self, dtype):
+        self.data = Pictures(dtype)
 
     def __iter__(self):
-        worker = get_worker_info() if self.divided else None
+        return (self.data[i] for i in range(SAMPLES))
+
+
+class Divided(Stream):
+    def __iter__(self):
+        worker = get_worker_info()
         first, step = (worker.id, worker.num_workers) if worker else (0, 1)
         return (self.data[i] for i in range(first, SAMPLES, step))
 
@@ -44,12 +49,15 @@ class Words(Dataset):
 
 
 class Net(nn.Module):
-    def __init__(self, sparse=False):
+    def __init__(self, sparse=False, viewed=False):
         super().__init__()
+        self.viewed = viewed
         self.embedding = nn.Embedding(SAMPLES, 8, sparse=True) if sparse else None
         self.conv, self.norm, self.head = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Linear(8, 4)
 
     def forward(self, x):
+        if self.viewed:
+            return self.head(torch.relu(self.conv(x)).view(len(x), -1)[:, :8])
         if self.embedding is not None:
             return self.head(self.embedding(x).mean(1))
         return self.head(torch.relu(self.norm(self.conv(x))).mean((2, 3)))
@@ -92,9 +100,9 @@ def main(case):
     torch.autograd.set_detect_anomaly(True)
     torch.set_num_threads(3)
     dtype = torch.float64 if case == "double" else torch.float32
-    data = Stream(dtype, case == "divided") if case in ("stream", "divided") else Words() if case == "sparse" else Pictures(dtype)
+    data = Words() if case == "sparse" else {"stream": Stream, "divided": Divided}.get(case, Pictures)(dtype)
     loader = DataLoader(data, batch_size=BATCH)
-    net = Net(case == "sparse").to(dtype)
+    net = Net(case == "sparse", case == "viewed").to(dtype)
     judge = Net() if case == "two" else None
     loss = train(case, loader, net, optimizer_of(case, net.parameters()),
                  (judge, torch.optim.Adam(judge.parameters())) if judge is not None else None)

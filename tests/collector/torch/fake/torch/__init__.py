@@ -39,7 +39,8 @@ def allocate(address, size):
         _memory.fakeAllocate(address, size)
 
 
-float32, float64, bfloat16, channels_last = "float32", "float64", "bfloat16", "channels_last"
+float32, float64, bfloat16 = "float32", "float64", "bfloat16"
+channels_last, contiguous_format = "channels_last", None
 
 
 class Tensor:
@@ -65,7 +66,7 @@ class Tensor:
     def is_contiguous(self, memory_format):
         return self.layout == memory_format
 
-    def contiguous(self, memory_format):
+    def contiguous(self, memory_format=None):
         return Tensor(self.value, self.shape, layout=memory_format, dtype=self.dtype)
 
     def to(self, dtype):
@@ -149,8 +150,10 @@ _reduced = None
 def autocast(device, dtype):
     global _reduced
     _reduced = dtype
-    yield
-    _reduced = None
+    try:
+        yield
+    finally:
+        _reduced = None
 
 
 def is_autocast_enabled(device):
