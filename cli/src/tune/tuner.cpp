@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/tuner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "lacuna/prof/amounts.h"
+
+namespace lacuna::cli::tune {
+namespace {
+
+/// Of the step: what is predicted to bring less is not worth a minute of runs, however quiet the machine is.
+constexpr double kLeastGain = 0.01;
+/// Other values of a knob that did not help twice are not tried.
+constexpr std::ptrdiff_t kTriesOfAName = 2;
+/// Runs of a comparison without a second round, of two pairs.
+constexpr double kRunsOfAComparison = 4;
+
+bool isKept(const Try& each) {
+  return each.judgement.verdict == Verdict::Kept;
+}
+
+double meanStep(std::span<const Measured> runs) {
+  double sum = 0;
+  for (const Measured& run : runs) sum += run.nsPerStep;
+  return runs.empty() ? 0 : sum / static_cast<double>(runs.size());
+}
+
+/// Of one setting, where it was applied.
+std::vector<std::string> sitesOf(const collector::Setting& setting,
+                                 std::span<const collector::SettingOutcome> outcomes) {
+  std::vector<std::string> sites;
+  for (const auto& outcome : outcomes) {
+    if (outcome.setting != setting.text() || outcome.kind != collector::SettingOutcome::Kind::Applied) continue;
+    if (!outcome.site.empty() && std::ranges::find(sites, outcome.site) == sites.end()) sites.push_back(outcome.site);
+  }
+  return sites;
+}
+
+bool isApplied(const collector::Setting& setting, std::span<const collector::SettingOutcome> outcomes) {
+  return std::ranges::any_of(outcomes, [&](const auto& outcome) {
+    return outcome.setting == setting.text() && outcome.kind == collector::SettingOutcome::Kind::Applied;
+  });
+}
+
+class Tuner {
+ public:
+  Tuner(Machine& machine, const Limits& limits, double secondsPerRun)
+      : machine_(machine), limits_(limits), secondsPerRun_(secondsPerRun) {}
+
+  prof::Result<Result> run() {
+    while (goOn()) {
+      auto priced = machine_.price(kept_);
+      if (!priced) return priced.error();
+      auto worth = worthTrying(*std::move(priced), result_.tries, leastShare());
+      if (worth.empty()) break;
+      // The last comparison needs its time, too.
+      const double needed = secondsPerRun_ * kRunsOfAComparison * 2;
+      if (machine_.secondsLeft() < needed) {
+        result_.ending = Ending::Budget;
+        result_.left = std::move(worth);
+        break;
+      }
+      attempt(worth.front());
+    }
+    if (!failure_.empty()) return prof::Error{failure_};
+    confirm();
+    if (!failure_.empty()) return prof::Error{failure_};
+    result_.noiseShare = noise_.deviation();
+    if (result_.beginNs == 0) result_.beginNs = result_.endNs = meanStep(alike_);
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] bool goOn() const { return failure_.empty() && result_.ending == Ending::NothingLeft; }
+
+  [[nodiscard]] double leastShare() const {
+    const double half = noise_.degrees() == 0 ? 0
+                                              : studentQuantile(noise_.degrees()) * noise_.deviation() /
+                                                    std::sqrt(static_cast<double>(limits_.mostPairs));
+    return std::max(kLeastGain, half);
+  }
+
+  /// One run, or nothing where the comparison is over.
+  std::optional<RunOutcome> runOnce(const Settings& settings, const std::string& what) {
+    auto outcome = machine_.run(settings, what);
+    if (!outcome) {
+      result_.ending = Ending::Interrupted;
+      return std::nullopt;
+    }
+    ++result_.runs;
+    if (outcome->measured) secondsPerRun_ = std::max(secondsPerRun_ / 2, outcome->measured->seconds);
+    return outcome;
+  }
+
+  /// A B B A, so that a drift of the machine falls on both alike.
+  static bool changedFirst(std::size_t pair) { return pair % 2 == 1; }
+
+  /// Adds a pair. False where the comparison is over: interrupted, failed, or the setting does not do anything.
+  bool addPair(Comparison& comparison, const Settings& before, const Settings& after, const std::string& what,
+               Try* attempted, Verdict& verdict, std::string& why) {
+    const std::size_t pair = comparison.before.size();
+    for (const bool changed : {changedFirst(pair), !changedFirst(pair)}) {
+      const auto outcome = runOnce(changed ? after : before,
+                                   fmt::format("{} {}, pair {}", changed ? "with" : "without", what, pair + 1));
+      if (!outcome) return false;
+      if (!outcome->measured && !changed) {
+        failure_ = outcome->failure;
+        return false;
+      }
+      if (!outcome->measured) {
+        verdict = Verdict::Failed;
+        why = outcome->failure;
+        return false;
+      }
+      (changed ? comparison.after : comparison.before).push_back(*outcome->measured);
+      if (!changed) alike_.push_back(*outcome->measured);
+      if (!changed || attempted == nullptr || !attempted->where.empty()) continue;
+      const auto line = collector::describe(attempted->priced.setting, outcome->outcomes);
+      attempted->where = line.text;
+      attempted->sites = sitesOf(attempted->priced.setting, outcome->outcomes);
+      if (isApplied(attempted->priced.setting, outcome->outcomes)) continue;
+      verdict = Verdict::NotApplied;
+      why = line.text;
+      return false;
+    }
+    return true;
+  }
+
+  /// Compares in rounds until it is decided, or there is no time for another pair.
+  Judgement compare(const Settings& before, const Settings& after, const std::string& what, Try* attempted,
+                    double reserve, Comparison& comparison) {
+    Judgement judgement;
+    while (comparison.before.size() < limits_.mostPairs) {
+      const bool least = comparison.before.size() >= limits_.leastPairs;
+      if (least && machine_.secondsLeft() < 2 * secondsPerRun_ + reserve) break;
+      Verdict verdict = Verdict::Unsure;
+      std::string why;
+      if (!addPair(comparison, before, after, what, attempted, verdict, why)) {
+        judgement.verdict = verdict;
+        judgement.why = why;
+        return judgement;
+      }
+      judgement = judge(comparison, noise_, alike_, limits_);
+      if (judgement.verdict != Verdict::Unsure) break;
+    }
+    noise_.add(comparison.pairs());
+    if (judgement.verdict == Verdict::Unsure && comparison.before.size() >= limits_.leastPairs)
+      judgement.verdict = Verdict::NoGain;
+    return judgement;
+  }
+
+  void attempt(const Priced& priced) {
+    Try next;
+    next.priced = priced;
+    next.beside = kept_;
+    machine_.say(fmt::format("trying {}{}", priced.setting.text(),
+                             priced.predicted ? fmt::format(": predicted to take {} off a step",
+                                                            prof::shareText(priced.gainShare))
+                                              : ""));
+    const Settings after = with(kept_, priced.setting);
+    Comparison comparison;
+    next.judgement = compare(kept_, after, priced.setting.text(), &next, secondsPerRun_ * kRunsOfAComparison, comparison);
+    if (next.judgement.verdict == Verdict::Kept) {
+      kept_ = after;
+      alike_.insert(alike_.end(), comparison.after.begin(), comparison.after.end());
+    }
+    if (result_.tries.empty() && !comparison.before.empty()) result_.beginNs = meanStep(comparison.before);
+    if (failure_.empty()) result_.tries.push_back(std::move(next));
+  }
+
+  /// What was gained step by step must show as a whole.
+  void confirm() {
+    if (kept_.empty()) {
+      result_.endNs = result_.beginNs;
+      return;
+    }
+    result_.unproven = kept_;
+    if (result_.ending == Ending::Interrupted) return;
+    machine_.say(fmt::format("comparing the beginning with {}", collector::settingsText(kept_)));
+    Comparison comparison;
+    const auto judgement = compare({}, kept_, "all that was kept", nullptr, 0, comparison);
+    if (comparison.after.empty() || comparison.before.empty()) return;
+    result_.whole = judgement;
+    result_.beginNs = meanStep(comparison.before);
+    result_.endNs = meanStep(comparison.after);
+    if (judgement.verdict != Verdict::Kept) return;
+    result_.kept = std::exchange(result_.unproven, {});
+  }
+
+  Machine& machine_;
+  const Limits& limits_;
+  double secondsPerRun_;
+  Settings kept_;
+  Noise noise_;
+  std::vector<Measured> alike_;  ///< all runs that were not rejected
+  std::string failure_;          ///< of the unchanged program
+  Result result_;
+};
+
+}  // namespace
+
+prof::Result<Result> tune(Machine& machine, const Limits& limits, double secondsPerRun) {
+  return Tuner(machine, limits, secondsPerRun).run();
+}
+
+std::vector<Priced> worthTrying(std::vector<Priced> priced, std::span<const Try> tried, double leastShare) {
+  std::erase_if(priced, [&](const Priced& each) {
+    const auto isSame = [&](const Try& old) { return old.priced.setting == each.setting && !isKept(old); };
+    const auto isOfName = [&](const Try& old) { return old.priced.setting.name == each.setting.name && !isKept(old); };
+    const auto cannot = [&](const Try& old) {
+      return old.priced.setting.name == each.setting.name && old.judgement.verdict == Verdict::NotApplied;
+    };
+    return (!each.asked && each.gainShare <= leastShare) || std::ranges::any_of(tried, isSame) ||
+           std::ranges::count_if(tried, isOfName) >= kTriesOfAName || std::ranges::any_of(tried, cannot);
+  });
+  std::ranges::stable_sort(priced, std::ranges::greater(), &Priced::gainShare);
+  return priced;
+}
+
+Settings with(std::span<const collector::Setting> settings, const collector::Setting& more) {
+  Settings out(settings.begin(), settings.end());
+  std::erase_if(out, [&](const collector::Setting& old) { return old.name == more.name; });
+  out.push_back(more);
+  return out;
+}
+
+}  // namespace lacuna::cli::tune

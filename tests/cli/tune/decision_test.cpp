@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/decision.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace lacuna::cli::tune {
+namespace {
+
+using testing::DoubleNear;
+using testing::HasSubstr;
+
+Measured step(double ms, double loss = 1, std::uint64_t bytes = 1000) {
+  Measured run;
+  run.nsPerStep = ms * 1e6;
+  for (std::uint32_t i = 0; i < 10; ++i) run.losses[i] = loss;
+  run.hostBytes = bytes;
+  return run;
+}
+
+Comparison compared(std::initializer_list<double> before, std::initializer_list<double> after) {
+  Comparison out;
+  for (const double ms : before) out.before.push_back(step(ms));
+  for (const double ms : after) out.after.push_back(step(ms));
+  return out;
+}
+
+Judgement judged(const Comparison& comparison, const Noise& noise = {}, const Limits& limits = {}) {
+  return judge(comparison, noise, comparison.before, limits);
+}
+
+TEST(Estimates, AreTheMeanOfThePairsWithStudentsInterval) {
+  // 0.5 and 0.4: mean 0.45, deviation 0.0707, and 12.706 × 0.0707 / √2 = 0.635.
+  const Estimate got = estimate(std::vector{0.5, 0.4}, {});
+  EXPECT_DOUBLE_EQ(got.share, 0.45);
+  EXPECT_THAT(got.half, DoubleNear(0.635, 0.001));
+  EXPECT_FALSE(estimate(std::vector{0.5}, {}).known());
+}
+
+TEST(Estimates, LearnTheNoiseFromAllComparisons) {
+  Noise noise;
+  for (int i = 0; i < 10; ++i) noise.add(std::vector{0.01, 0.03});  // deviation 0.0141, 10 degrees
+  EXPECT_THAT(noise.deviation(), DoubleNear(0.01414, 1e-5));
+  EXPECT_THAT(estimate(std::vector{0.5}, noise).half, DoubleNear(2.228 * 0.01414, 1e-4));
+  // Pairs that agree by chance are not more certain than that.
+  EXPECT_THAT(estimate(std::vector{0.5, 0.5}, noise).half, DoubleNear(2.228 * 0.01414 / std::sqrt(2), 1e-4));
+}
+
+TEST(Student, ApproachesTheNormalDistribution) {
+  EXPECT_DOUBLE_EQ(studentQuantile(1), 12.706);
+  EXPECT_THAT(studentQuantile(11), DoubleNear(2.201, 0.003));
+  EXPECT_THAT(studentQuantile(1000), DoubleNear(1.962, 0.001));
+  EXPECT_TRUE(std::isinf(studentQuantile(0)));
+}
+
+TEST(Judgements, KeepWhatIsFasterBeyondTheNoise) {
+  EXPECT_EQ(judged(compared({100, 101}, {50, 50.4})).verdict, Verdict::Kept);
+}
+
+TEST(Judgements, WaitForMorePairsWhereTheyDisagree) {
+  EXPECT_EQ(judged(compared({100, 100}, {95, 80})).verdict, Verdict::Unsure);
+  EXPECT_EQ(judged(compared({100}, {50})).verdict, Verdict::Unsure) << "one pair shows no noise";
+}
+
+TEST(Judgements, GiveUpWhenAllPairsAreDone) {
+  EXPECT_EQ(judged(compared({100, 100, 100, 100, 100, 100}, {101, 99, 100, 102, 98, 100})).verdict, Verdict::NoGain);
+}
+
+TEST(Judgements, SeeASlowerStepAsSoonAsTheNoiseIsKnown) {
+  Noise noise;
+  for (int i = 0; i < 3; ++i) noise.add(std::vector{0.0, 0.01});
+  EXPECT_EQ(judged(compared({100}, {150}), noise).verdict, Verdict::Slower);
+  EXPECT_EQ(judged(compared({100}, {50}), noise).verdict, Verdict::Unsure) << "a gain needs two pairs";
+}
+
+TEST(Judgements, RejectAnotherLoss) {
+  Comparison comparison = compared({100, 100}, {50, 50});
+  comparison.after[1] = step(50, 1.2);
+  const Judgement got = judged(comparison);
+  EXPECT_EQ(got.verdict, Verdict::LossChanged);
+  EXPECT_THAT(got.why, HasSubstr("1.1 instead of 1"));
+}
+
+TEST(Judgements, RejectALossThatIsNoNumber) {
+  Comparison comparison = compared({100, 100}, {50, 50});
+  comparison.after[0] = step(50, std::nan(""));
+  EXPECT_THAT(judged(comparison).why, HasSubstr("no number"));
+}
+
+TEST(Judgements, AllowWhatRunsWithoutAChangeDifferBy) {
+  Comparison comparison = compared({100, 100}, {50, 50.1});
+  comparison.before[0] = step(100, 0.9);
+  comparison.after = {step(50, 1.1), step(50.1, 1.1)};  // means 0.95 and 1.1; three times the range is 0.3
+  EXPECT_EQ(judged(comparison).verdict, Verdict::Kept);
+}
+
+TEST(Judgements, DoWithoutALoss) {
+  Comparison comparison = compared({100, 100.5}, {50, 50});
+  for (Measured& run : comparison.before) run.losses.clear();
+  EXPECT_EQ(judged(comparison).verdict, Verdict::Kept);
+}
+
+TEST(Judgements, CompareLossesOfTheSecondHalf) {
+  Measured run = step(1, 4);
+  for (std::uint32_t i = 4; i < 10; ++i) run.losses[i] = 1;
+  EXPECT_DOUBLE_EQ(*lateLoss(run), 1);
+}
+
+TEST(Judgements, RejectMemoryThatGrows) {
+  Comparison comparison = compared({100, 100}, {50, 50});
+  comparison.after[0] = step(50, 1, 1200);
+  EXPECT_EQ(judged(comparison).verdict, Verdict::MemoryGrew);
+  Limits roomy;
+  roomy.roomBytes = 300;
+  EXPECT_EQ(judged(comparison, {}, roomy).verdict, Verdict::Unsure) << "there is room, and equal pairs show no noise";
+  comparison.after[0].deviceBytes = 10;
+  EXPECT_THAT(judged(comparison, {}, roomy).why, HasSubstr("the GPU's memory grows from 0 B to 10 B"));
+}
+
+}  // namespace
+}  // namespace lacuna::cli::tune
