@@ -106,7 +106,8 @@ constexpr auto kTypes = std::to_array<SettingType>({
      .refusal = "it changes what the model learns from a step"},
     {.name = "conv_bias",
      .inScript = "nn.Conv2d(…, bias=False) in front of a batch norm",
-     .refusal = "whether only the batch norm reads a layer's output is not known outside, and saved models would not fit"},
+     .refusal =
+         "whether only the batch norm reads a layer's output is not known outside, and saved models would not fit"},
     {.name = "checkpoint",
      .inScript = "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)",
      .refusal = kKnowsTheModel},
@@ -140,8 +141,9 @@ std::vector<std::string_view> settable() {
 
 prof::Error unknown(std::string_view text, const std::string& name) {
   if (const analyzer::ChangeInfo* info = analyzer::findChange(name); info != nullptr) {
-    return prof::Error{fmt::format("--set {}: only lacuna whatif plays '{}'; it is no setting of a program. Settings: {}",
-                                   text, name, fmt::join(settable(), ", "))};
+    return prof::Error{
+        fmt::format("--set {}: only lacuna whatif plays '{}'; it is no setting of a program. Settings: {}", text, name,
+                    fmt::join(settable(), ", "))};
   }
   const std::string meant = nearest(names(), name);
   return prof::Error{fmt::format("--set {}: there is no setting '{}'{} Settings: {}", text, name,
@@ -178,8 +180,7 @@ prof::Result<collector::Setting> parseOne(std::string_view text) {
   const std::size_t end = text.find_first_of("=*:");
   const std::string name(text.substr(0, end));
   const SettingType* type = findSetting(name);
-  if (text.empty())
-    return prof::Error{"--set: nothing stands between two commas. Write it as loader.workers=4,amp=on"};
+  if (text.empty()) return prof::Error{"--set: nothing stands between two commas. Write it as loader.workers=4,amp=on"};
   if (type == nullptr) return unknown(text, name);
   if (!type->refusal.empty()) {
     return prof::Error{fmt::format("--set {}: {} cannot be set from outside: {}. In the script: {}", text, name,
@@ -228,7 +229,8 @@ std::string scriptLine(const collector::Setting& setting) {
   if (type == nullptr) return setting.text();
   const std::string value = setting.value == "on" ? "True" : setting.value == "off" ? "False" : setting.value;
   std::string line(type->inScript);
-  for (std::size_t at = 0; (at = line.find("{}", at)) != std::string::npos; at += value.size()) line.replace(at, 2, value);
+  for (std::size_t at = 0; (at = line.find("{}", at)) != std::string::npos; at += value.size())
+    line.replace(at, 2, value);
   return line;
 }
 
@@ -249,7 +251,8 @@ std::string settingListText() {
   std::string text = "Settings of --set, for PyTorch programs:\n";
   for (const SettingType& type : kTypes) {
     if (!type.refusal.empty()) continue;
-    text += fmt::format("  {:<{}}  {}\n", settingForm(type), kFormColumns, wrapped(type.brief, kListColumns - kLeft, kLeft));
+    text += fmt::format("  {:<{}}  {}\n", settingForm(type), kFormColumns,
+                        wrapped(type.brief, kListColumns - kLeft, kLeft));
   }
   text.pop_back();
   return text;

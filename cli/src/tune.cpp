@@ -117,7 +117,8 @@ class RealMachine : public tune::Machine {
     trace_ = scratch_.path() / "run.lcn";
     std::error_code error;
     const std::string self = fs::read_symlink("/proc/self/exe", error).string();
-    std::vector<std::string> command{self, "run", "-q", "--no-report", "--force", "--torch", "-o", trace_.string(), "--"};
+    std::vector<std::string> command{self, "run",           "-q", "--no-report", "--force", "--torch",
+                                     "-o", trace_.string(), "--"};
     command.insert(command.end(), plan_.command.begin(), plan_.command.end());
     say(fmt::format("recording {} steps", kWarmUp + plan_.steps));
     const auto trial = runTrial(optionsFor(std::move(command), {}, "record"));
@@ -160,9 +161,7 @@ class RealMachine : public tune::Machine {
     fmt::print(stderr, "lacuna: [{}:{:02} left] {}\n", left / 60, left % 60, text);
   }
 
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(steady_clock::now() - start_).count();
-  }
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(steady_clock::now() - start_).count(); }
 
  private:
   collector::TrialOptions optionsFor(std::vector<std::string> command, std::span<const collector::Setting> settings,
@@ -206,9 +205,10 @@ class RealMachine : public tune::Machine {
       return prof::Error{fmt::format("the program {} after {} steps: {}", endOf(trial), made, line)};
     }
     if (trial.end == Trial::End::Limit)
-      return prof::Error{fmt::format("the recording alone took longer than the budget, and made {} of {} steps. Give it more "
-                                     "with --budget, or fewer --steps",
-                                     made, kWarmUp + plan_.steps)};
+      return prof::Error{
+          fmt::format("the recording alone took longer than the budget, and made {} of {} steps. Give it more "
+                      "with --budget, or fewer --steps",
+                      made, kWarmUp + plan_.steps)};
     if (made == 0) {
       return prof::Error{
           "no step was seen: tune needs a Python program that trains with PyTorch, and whose optimizer makes steps"};
@@ -251,7 +251,8 @@ prof::Status checkKnobs(const std::vector<std::string>& knobs) {
       return prof::Error{fmt::format("--knobs {}: it cannot be set from outside: {}", knob, type->refusal)};
     const std::string meant = nearest(names, knob);
     return prof::Error{fmt::format("--knobs {}: there is no such setting{} Settings: {}", knob,
-                                   meant.empty() ? "." : fmt::format("; did you mean '{}'?", meant), fmt::join(names, ", "))};
+                                   meant.empty() ? "." : fmt::format("; did you mean '{}'?", meant),
+                                   fmt::join(names, ", "))};
   }
   return {};
 }
@@ -270,7 +271,8 @@ prof::Result<Plan> planOf(const TuneOptions& options, std::vector<std::string> l
   if (auto status = checkKnobs(plan.knobs); !status) return status.error();
   const auto budget = collector::parseDuration(options.budget);
   if (!budget) return prof::Error{fmt::format("--budget: {}", budget.error().message)};
-  if (*budget <= 0) return prof::Error{"--budget is 0, which leaves no time for a run. Give it a time, for example 10m"};
+  if (*budget <= 0)
+    return prof::Error{"--budget is 0, which leaves no time for a run. Give it a time, for example 10m"};
   plan.budgetSeconds = static_cast<double>(*budget) / kNsOfASecond;
   constexpr double kMostSteps = 1e6;
   if (options.steps) {
@@ -335,9 +337,13 @@ void addTune(CLI::App& app, int& exitCode) {
       "Exit code: 0 done, 1 an error, 2 wrong usage, 130 interrupted (what is known so far is printed).");
   command.example("lacuna tune --budget 10m -- python train.py");
   command.takeTheRest();
-  command.option("--budget", options->budget, "How long it may take, as 90s, 10m or 2h").typeName("TIME").notEmpty().showDefault();
-  command.option("--steps", options->steps, fmt::format("Steps of each run that count (default: {}; {} before them do not)",
-                                                        kUsualSteps, kWarmUp))
+  command.option("--budget", options->budget, "How long it may take, as 90s, 10m or 2h")
+      .typeName("TIME")
+      .notEmpty()
+      .showDefault();
+  command
+      .option("--steps", options->steps,
+              fmt::format("Steps of each run that count (default: {}; {} before them do not)", kUsualSteps, kWarmUp))
       .typeName("N")
       .notEmpty();
   command.option("--knobs", options->knobs, "Only these settings, separated by commas, and also without a prediction")

@@ -38,17 +38,17 @@ class Candidates {
       for (const std::string_view name : {"static_graph", "autotune"}) add(name, "on");
       add("allocator", "cached");
     }
-    add("threads", fmt::format("{}", situation_.cores), "too-many-threads");
+    add("threads", fmt::format("{}", situation_.cores), analyzer::FindingId::TooManyThreads);
     addUnpriced();
     return std::move(all_);
   }
 
  private:
-  void add(std::string_view name, std::string_view value, std::string_view finding = {}) {
+  void add(std::string_view name, std::string_view value, std::optional<analyzer::FindingId> finding = {}) {
     const bool isWanted = names_.empty() || std::ranges::find(names_, name) != names_.end();
     const collector::Setting setting{std::string(name), std::string(value)};
     const collector::Setting* kept = findKept(kept_, name);
-    if (isWanted && (kept == nullptr || *kept != setting)) all_.push_back({setting, finding, finding.empty()});
+    if (isWanted && (kept == nullptr || *kept != setting)) all_.push_back({setting, finding, !finding});
   }
 
   /// What nothing prices is only tried where it was asked for.
@@ -79,7 +79,7 @@ class Candidates {
     for (const std::uint32_t ahead : kAhead) {
       if (ahead != situation_.prefetch) add("loader.prefetch", fmt::format("{}", ahead));
     }
-    add("loader.persistent", "on", "loader-restarts");
+    add("loader.persistent", "on", analyzer::FindingId::LoaderRestarts);
   }
 
   const Situation& situation_;

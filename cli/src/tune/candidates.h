@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lacuna/analyzer/findings.h"
 #include "tune/tuner.h"
 
 namespace lacuna::cli::tune {
@@ -26,8 +27,8 @@ struct Situation {
 /// A setting to price, and where its price comes from.
 struct Candidate {
   collector::Setting setting;
-  /// The finding that prices it, by its key; empty where a replay does, or nothing.
-  std::string_view finding{};
+  /// That prices it; nothing where a replay does, or nothing.
+  std::optional<analyzer::FindingId> finding{};
   bool replayed = true;
 };
 

@@ -41,14 +41,14 @@ std::string lossProblem(const Comparison& comparison, std::span<const Measured> 
                      meanOf(before), tolerance);
 }
 
-std::uint64_t mostOf(std::span<const Measured> runs, std::uint64_t Measured::* bytes) {
+std::uint64_t mostOf(std::span<const Measured> runs, std::uint64_t Measured::*bytes) {
   std::uint64_t most = 0;
   for (const Measured& run : runs) most = std::max(most, run.*bytes);
   return most;
 }
 
 std::string memoryProblem(const Comparison& comparison, const Limits& limits) {
-  const auto grew = [&](std::uint64_t Measured::* bytes, std::string_view what, std::uint64_t room) -> std::string {
+  const auto grew = [&](std::uint64_t Measured::*bytes, std::string_view what, std::uint64_t room) -> std::string {
     const std::uint64_t before = mostOf(comparison.before, bytes), after = mostOf(comparison.after, bytes);
     const auto share = static_cast<std::uint64_t>(limits.memoryShare * static_cast<double>(before));
     if (after <= before + std::max(share, room)) return {};

@@ -51,14 +51,15 @@ struct Judgement {
 struct Limits {
   std::size_t leastPairs = 2;
   std::size_t mostPairs = 6;
-  double lossShare = 0.05;         ///< of the loss; more where runs without a change differ by more
-  double lossRanges = 3;           ///< that many times as much as runs without a change differ
-  double memoryShare = 0.1;        ///< of what the process had
-  std::uint64_t roomBytes = 0;     ///< that the process may grow by on the host in any case
+  double lossShare = 0.05;      ///< of the loss; more where runs without a change differ by more
+  double lossRanges = 3;        ///< that many times as much as runs without a change differ
+  double memoryShare = 0.1;     ///< of what the process had
+  std::uint64_t roomBytes = 0;  ///< that the process may grow by on the host in any case
 };
 
 /// `alike` are runs whose losses should agree with those before the change: all that were not rejected.
-Judgement judge(const Comparison& comparison, const Noise& noise, std::span<const Measured> alike, const Limits& limits);
+Judgement judge(const Comparison& comparison, const Noise& noise, std::span<const Measured> alike,
+                const Limits& limits);
 
 /// The mean loss of a run over the second half of the steps; nothing where it has none.
 std::optional<double> lateLoss(const Measured& run);

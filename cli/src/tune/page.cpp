@@ -62,21 +62,23 @@ std::string commandLine(const Session& session) {
 std::string verdictOf(const Session& session, const Result& result) {
   const Estimate* whole = result.whole ? &result.whole->measured : nullptr;
   if (!result.kept.empty()) {
-    return fmt::format("A step takes {} instead of {}: {} ± {:.1f} less, measured without recording in {} pairs of runs of {} "
-                       "steps.",
-                       stepText(result.endNs), stepText(result.beginNs), percent(whole->share), kInPercent * whole->half,
-                       whole->pairs, session.steps);
+    return fmt::format(
+        "A step takes {} instead of {}: {} ± {:.1f} less, measured without recording in {} pairs of runs of {} "
+        "steps.",
+        stepText(result.endNs), stepText(result.beginNs), percent(whole->share), kInPercent * whole->half, whole->pairs,
+        session.steps);
   }
   if (!result.unproven.empty()) {
     const std::string settings = collector::settingsText(result.unproven);
-    if (whole == nullptr) return fmt::format("{} helped, but was not compared with the beginning as a whole: nothing is proven.", settings);
-    return fmt::format("The program stays as it is: {} helped one by one, but together it {} ({}).", settings,
-                       whole->known() ? "is not faster beyond the noise" : "was not measured to the end",
-                       reasonOf(*result.whole));
+    if (whole == nullptr)
+      return fmt::format("{} helped, but was not compared with the beginning as a whole: nothing is proven.", settings);
+    return fmt::format("The program stays as it is: {} helped one by one, but all of it against the beginning: {}.",
+                       settings, reasonOf(*result.whole));
   }
   if (result.beginNs > 0)
-    return fmt::format("The program stays as it is: nothing that was tried makes its step of {} shorter beyond the noise.",
-                       stepText(result.beginNs));
+    return fmt::format(
+        "The program stays as it is: nothing that was tried makes its step of {} shorter beyond the noise.",
+        stepText(result.beginNs));
   return "The program stays as it is.";
 }
 
@@ -86,7 +88,8 @@ std::string endingOf(const Result& result) {
       return "Nothing else is predicted to help by more than the noise.";
     case Ending::Budget: {
       std::vector<std::string> left;
-      for (const Priced& priced : result.left) left.push_back(fmt::format("{} ({})", priced.setting.text(), predictedText(priced)));
+      for (const Priced& priced : result.left)
+        left.push_back(fmt::format("{} ({})", priced.setting.text(), predictedText(priced)));
       return fmt::format("The time was used up. Not tried: {}. Give it more with --budget.", fmt::join(left, ", "));
     }
     case Ending::Interrupted:
@@ -106,13 +109,15 @@ std::string tableText(const Result& result) {
   if (result.tries.empty()) return "Nothing was tried.\n";
   std::vector<std::array<std::string, 4>> rows{{"setting", "predicted", "measured", ""}};
   for (const Try& each : result.tries) {
-    rows.push_back({each.priced.setting.text(), predictedText(each.priced), measuredText(each.judgement.measured), reasonOf(each.judgement)});
+    rows.push_back({each.priced.setting.text(), predictedText(each.priced), measuredText(each.judgement.measured),
+                    reasonOf(each.judgement)});
   }
   std::array<std::size_t, 3> widths{};
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < widths.size(); ++i) {
       // A plus-minus sign has two bytes and one column.
-      const auto wide = static_cast<std::size_t>(std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; }));
+      const auto wide =
+          static_cast<std::size_t>(std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; }));
       widths[i] = std::max(widths[i], wide);
     }
   }
@@ -120,7 +125,8 @@ std::string tableText(const Result& result) {
   for (const auto& row : rows) {
     std::string line = " ";
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      const auto wide = static_cast<std::size_t>(std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; }));
+      const auto wide =
+          static_cast<std::size_t>(std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; }));
       line += " " + row[i] + std::string(widths[i] - wide, ' ') + " ";
     }
     line += " " + row[3];
@@ -131,8 +137,8 @@ std::string tableText(const Result& result) {
 }
 
 std::string estimateJson(const Estimate& estimate) {
-  return fmt::format("{{\"share\": {:.5f}, \"low\": {:.5f}, \"high\": {:.5f}, \"pairs\": {}}}", estimate.share, estimate.low(),
-                     estimate.high(), estimate.pairs);
+  return fmt::format("{{\"share\": {:.5f}, \"low\": {:.5f}, \"high\": {:.5f}, \"pairs\": {}}}", estimate.share,
+                     estimate.low(), estimate.high(), estimate.pairs);
 }
 
 std::string pricedJson(const Priced& priced) {
@@ -154,7 +160,8 @@ std::string settingsJson(const Settings& settings) {
 
 std::string tryJson(const Try& each) {
   return fmt::format(
-      "\n  {{\"setting\": {}, \"beside\": {}, \"predicted\": {}, \"measured\": {}, \"verdict\": {}, \"why\": {}, \"applied\": {}, "
+      "\n  {{\"setting\": {}, \"beside\": {}, \"predicted\": {}, \"measured\": {}, \"verdict\": {}, \"why\": {}, "
+      "\"applied\": {}, "
       "\"places\": {}}}",
       jsonString(each.priced.setting.text()), settingsJson(each.beside), pricedJson(each.priced),
       each.judgement.measured.pairs > 0 ? estimateJson(each.judgement.measured) : "null",
@@ -175,17 +182,21 @@ std::string_view wordFor(Ending ending) {
 }
 
 constexpr std::string_view kStyle =
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#1b1f24;background:#fff}"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 "
+    "1em;color:#1b1f24;background:#fff}"
     "table{border-collapse:collapse}td,th{text-align:left;padding:.3em .8em;border-bottom:1px solid #d0d7de}"
-    "td.n{text-align:right;white-space:nowrap}code{background:#f0f2f4;padding:.1em .3em}.bar{height:1.4em;background:#4878a8}"
+    "td.n{text-align:right;white-space:nowrap}code{background:#f0f2f4;padding:.1em "
+    ".3em}.bar{height:1.4em;background:#4878a8}"
     ".after{background:#3c8c5a}.dim{color:#57606a}"
-    "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}code{background:#161b22}"
+    "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}code{"
+    "background:#161b22}"
     ".dim{color:#9198a1}}";
 
 std::string barOf(std::string_view title, std::string_view kind, double ns, double longest) {
-  return fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td style=\"width:30em\"><div class=\"bar {}\" style=\"width:{:.1f}%\">"
-                     "</div></td></tr>\n",
-                     title, analyzer::xmlText(stepText(ns)), kind, longest > 0 ? kInPercent * ns / longest : 0);
+  return fmt::format(
+      "<tr><td>{}</td><td class=\"n\">{}</td><td style=\"width:30em\"><div class=\"bar {}\" style=\"width:{:.1f}%\">"
+      "</div></td></tr>\n",
+      title, analyzer::xmlText(stepText(ns)), kind, longest > 0 ? kInPercent * ns / longest : 0);
 }
 
 }  // namespace
@@ -213,22 +224,27 @@ std::string textOf(const Session& session, const Result& result) {
 
 std::string jsonOf(const Session& session, const Result& result) {
   return fmt::format(
-      "{{\"schema\": \"lacuna.tune/1\",\n \"command\": {},\n \"steps\": {},\n \"warm_up_steps\": {},\n \"seconds\": {:.1f},\n "
-      "\"runs\": {},\n \"ending\": \"{}\",\n \"noise\": {:.5f},\n \"begin_ns_per_step\": {:.0f},\n \"end_ns_per_step\": {:.0f},\n "
+      "{{\"schema\": \"lacuna.tune/1\",\n \"command\": {},\n \"steps\": {},\n \"warm_up_steps\": {},\n \"seconds\": "
+      "{:.1f},\n "
+      "\"runs\": {},\n \"ending\": \"{}\",\n \"noise\": {:.5f},\n \"begin_ns_per_step\": {:.0f},\n "
+      "\"end_ns_per_step\": {:.0f},\n "
       "\"gain\": {},\n \"kept\": {},\n \"unproven\": {},\n \"script\": {},\n \"tries\": {},\n \"left\": {}}}\n",
-      jsonList(session.command, [](const std::string& word) { return jsonString(word); }), session.steps, session.warmUp,
-      session.seconds, result.runs, wordFor(result.ending), result.noiseShare, result.beginNs, result.endNs,
-      result.whole ? estimateJson(result.whole->measured) : "null", settingsJson(result.kept), settingsJson(result.unproven),
-      jsonList(scriptLines(result), [](const std::string& line) { return jsonString(line); }), jsonList(result.tries, tryJson),
-      jsonList(result.left, [](const Priced& priced) {
-        return fmt::format("{{\"setting\": {}, \"predicted\": {}}}", jsonString(priced.setting.text()), pricedJson(priced));
+      jsonList(session.command, [](const std::string& word) { return jsonString(word); }), session.steps,
+      session.warmUp, session.seconds, result.runs, wordFor(result.ending), result.noiseShare, result.beginNs,
+      result.endNs, result.whole ? estimateJson(result.whole->measured) : "null", settingsJson(result.kept),
+      settingsJson(result.unproven),
+      jsonList(scriptLines(result), [](const std::string& line) { return jsonString(line); }),
+      jsonList(result.tries, tryJson), jsonList(result.left, [](const Priced& priced) {
+        return fmt::format("{{\"setting\": {}, \"predicted\": {}}}", jsonString(priced.setting.text()),
+                           pricedJson(priced));
       }));
 }
 
 std::string htmlOf(const Session& session, const Result& result) {
   using analyzer::xmlText;
   std::string page = fmt::format(
-      "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Lacuna: tuning</title><style>{}</style></head><body>\n"
+      "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Lacuna: "
+      "tuning</title><style>{}</style></head><body>\n"
       "<h1>Tuning</h1><p><code>{}</code></p>\n<p>{}</p>\n",
       kStyle, xmlText(commandLine(session)), xmlText(verdictOf(session, result)));
   if (result.beginNs > 0) {
@@ -242,12 +258,15 @@ std::string htmlOf(const Session& session, const Result& result) {
                         xmlText(each.priced.setting.text()), xmlText(predictedText(each.priced)),
                         xmlText(measuredText(each.judgement.measured)), xmlText(reasonOf(each.judgement)));
   }
-  page += fmt::format("</table><p class=\"dim\">Shares of a step that it becomes shorter by; ± is half of an interval that 19 of 20 lie "
-                      "in. {}</p>\n",
-                      xmlText(endingOf(result)));
+  page += fmt::format(
+      "</table><p class=\"dim\">Shares of a step that it becomes shorter by; ± is half of an interval that 19 of 20 "
+      "lie "
+      "in. {}</p>\n",
+      xmlText(endingOf(result)));
   if (!result.kept.empty()) {
     page += "<h2>In the script</h2><ul>\n";
-    for (const std::string& line : scriptLines(result)) page += fmt::format("<li><code>{}</code></li>\n", xmlText(line));
+    for (const std::string& line : scriptLines(result))
+      page += fmt::format("<li><code>{}</code></li>\n", xmlText(line));
     page += "</ul>\n";
   }
   return page + "</body></html>\n";

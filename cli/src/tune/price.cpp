@@ -48,8 +48,8 @@ Situation situationOf(const analyzer::Analysis& analysis) {
   Situation out;
   const std::uint32_t cores = analysis.of<analyzer::ProgramFacts>().hostCores;
   out.cores = cores > 0 ? cores : static_cast<std::uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  out.onGpu = std::ranges::any_of(analysis.devices,
-                                  [](const auto& device) { return device.kind == prof::DeviceKind::Cuda; });
+  out.onGpu =
+      std::ranges::any_of(analysis.devices, [](const auto& device) { return device.kind == prof::DeviceKind::Cuda; });
   out.workers = countOf(knobOf(analysis, "loader.workers"));
   out.prefetch = countOf(knobOf(analysis, "loader.prefetch")).value_or(0);
   out.pinned = knobOf(analysis, "loader.pin") == "on";
@@ -88,7 +88,7 @@ Priced found(const Candidate& candidate, const analyzer::Analysis& analysis, boo
   out.predicted = false;
   out.asked = wanted;
   for (const analyzer::Finding& finding : analysis.of<analyzer::Findings>()) {
-    if (analyzer::findingKey(finding.id) != candidate.finding) continue;
+    if (finding.id != candidate.finding) continue;
     out.predicted = true;
     out.gainShare = finding.gainShare();
     out.lowShare = finding.shareOfStep(finding.gainLowNsPerStep);
@@ -109,7 +109,8 @@ prof::Result<std::vector<Priced>> priceHere(const std::filesystem::path& trace,
   const std::int64_t baseNs = simulator ? simulator->play(before).predictedNsPerStep : 0;
   std::vector<Priced> all;
   for (const Candidate& candidate : candidates(situationOf(*analysis), kept, names)) {
-    if (candidate.replayed && simulator) all.push_back(replayed(candidate.setting, kept, *simulator, baseNs, !names.empty()));
+    if (candidate.replayed && simulator)
+      all.push_back(replayed(candidate.setting, kept, *simulator, baseNs, !names.empty()));
     if (!candidate.replayed) all.push_back(found(candidate, *analysis, !names.empty()));
   }
   return all;

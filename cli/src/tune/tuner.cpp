@@ -18,8 +18,12 @@ namespace {
 constexpr double kLeastGain = 0.01;
 /// Other values of a knob that did not help twice are not tried.
 constexpr std::ptrdiff_t kTriesOfAName = 2;
-/// Runs of a comparison without a second round, of two pairs.
+/// Runs of a comparison of two pairs, the least that decides anything.
 constexpr double kRunsOfAComparison = 4;
+/// Before the first run only the recorded one's time is known, which is longer.
+constexpr double kRunsAtFirst = 2;
+/// A run is expected to take as long as those before it; the longest of them is forgotten by and by.
+constexpr double kForgets = 0.7;
 
 bool isKept(const Try& each) {
   return each.judgement.verdict == Verdict::Kept;
@@ -59,9 +63,7 @@ class Tuner {
       if (!priced) return priced.error();
       auto worth = worthTrying(*std::move(priced), result_.tries, leastShare());
       if (worth.empty()) break;
-      // The last comparison needs its time, too.
-      const double needed = secondsPerRun_ * kRunsOfAComparison * 2;
-      if (machine_.secondsLeft() < needed) {
+      if (machine_.secondsLeft() < secondsPerRun_ * runsNeeded()) {
         result_.ending = Ending::Budget;
         result_.left = std::move(worth);
         break;
@@ -69,15 +71,21 @@ class Tuner {
       attempt(worth.front());
     }
     if (!failure_.empty()) return prof::Error{failure_};
+    if (result_.beginNs == 0) result_.beginNs = meanStep(alike_);
     confirm();
     if (!failure_.empty()) return prof::Error{failure_};
     result_.noiseShare = noise_.deviation();
-    if (result_.beginNs == 0) result_.beginNs = result_.endNs = meanStep(alike_);
     return std::move(result_);
   }
 
  private:
   [[nodiscard]] bool goOn() const { return failure_.empty() && result_.ending == Ending::NothingLeft; }
+
+  /// With the last comparison, where there is something to compare.
+  [[nodiscard]] double runsNeeded() const {
+    if (result_.runs == 0) return kRunsAtFirst;
+    return kept_.empty() ? kRunsOfAComparison : 2 * kRunsOfAComparison;
+  }
 
   [[nodiscard]] double leastShare() const {
     const double half = noise_.degrees() == 0 ? 0
@@ -94,7 +102,10 @@ class Tuner {
       return std::nullopt;
     }
     ++result_.runs;
-    if (outcome->measured) secondsPerRun_ = std::max(secondsPerRun_ / 2, outcome->measured->seconds);
+    if (outcome->measured) {
+      const double usual = result_.runs == 1 ? 0 : kForgets * secondsPerRun_;
+      secondsPerRun_ = std::max(usual, outcome->measured->seconds);
+    }
     return outcome;
   }
 
@@ -138,7 +149,8 @@ class Tuner {
     Judgement judgement;
     while (comparison.before.size() < limits_.mostPairs) {
       const bool least = comparison.before.size() >= limits_.leastPairs;
-      if (least && machine_.secondsLeft() < 2 * secondsPerRun_ + reserve) break;
+      const double runs = comparison.before.empty() ? 0 : 2;
+      if (machine_.secondsLeft() < runs * secondsPerRun_ + (least ? reserve : 0)) break;
       Verdict verdict = Verdict::Unsure;
       std::string why;
       if (!addPair(comparison, before, after, what, attempted, verdict, why)) {
@@ -150,8 +162,7 @@ class Tuner {
       if (judgement.verdict != Verdict::Unsure) break;
     }
     noise_.add(comparison.pairs());
-    if (judgement.verdict == Verdict::Unsure && comparison.before.size() >= limits_.leastPairs)
-      judgement.verdict = Verdict::NoGain;
+    if (judgement.verdict == Verdict::Unsure) judgement.why = "there was no time for more pairs";
     return judgement;
   }
 
@@ -159,14 +170,17 @@ class Tuner {
     Try next;
     next.priced = priced;
     next.beside = kept_;
-    machine_.say(fmt::format("trying {}{}", priced.setting.text(),
-                             priced.predicted ? fmt::format(": predicted to take {} off a step",
-                                                            prof::shareText(priced.gainShare))
-                                              : ""));
+    machine_.say(fmt::format(
+        "trying {}{}", priced.setting.text(),
+        priced.predicted ? fmt::format(": predicted to take {} off a step", prof::shareText(priced.gainShare)) : ""));
     const Settings after = with(kept_, priced.setting);
     Comparison comparison;
-    next.judgement = compare(kept_, after, priced.setting.text(), &next, secondsPerRun_ * kRunsOfAComparison, comparison);
+    const double reserve = kept_.empty() ? 0 : secondsPerRun_ * kRunsOfAComparison;
+    next.judgement = compare(kept_, after, priced.setting.text(), &next, reserve, comparison);
     if (next.judgement.verdict == Verdict::Kept) {
+      // So far it is the beginning against the end.
+      proven_ = kept_.empty() ? std::optional(next.judgement) : std::nullopt;
+      endNs_ = meanStep(comparison.after);
       kept_ = after;
       alike_.insert(alike_.end(), comparison.after.begin(), comparison.after.end());
     }
@@ -180,12 +194,19 @@ class Tuner {
       result_.endNs = result_.beginNs;
       return;
     }
+    result_.endNs = result_.beginNs;
     result_.unproven = kept_;
-    if (result_.ending == Ending::Interrupted) return;
+    if (machine_.secondsLeft() < secondsPerRun_ * kRunsOfAComparison || result_.ending == Ending::Interrupted) {
+      if (!proven_) return;
+      result_.whole = proven_;
+      result_.endNs = endNs_;
+      result_.kept = std::exchange(result_.unproven, {});
+      return;
+    }
     machine_.say(fmt::format("comparing the beginning with {}", collector::settingsText(kept_)));
     Comparison comparison;
     const auto judgement = compare({}, kept_, "all that was kept", nullptr, 0, comparison);
-    if (comparison.after.empty() || comparison.before.empty()) return;
+    if (result_.ending == Ending::Interrupted || comparison.after.empty() || comparison.before.empty()) return;
     result_.whole = judgement;
     result_.beginNs = meanStep(comparison.before);
     result_.endNs = meanStep(comparison.after);
@@ -198,8 +219,10 @@ class Tuner {
   double secondsPerRun_;
   Settings kept_;
   Noise noise_;
-  std::vector<Measured> alike_;  ///< all runs that were not rejected
-  std::string failure_;          ///< of the unchanged program
+  std::vector<Measured> alike_;      ///< all runs that were not rejected
+  std::optional<Judgement> proven_;  ///< of the one setting that is kept: no need to compare again
+  double endNs_ = 0;                 ///< with it
+  std::string failure_;              ///< of the unchanged program
   Result result_;
 };
 

@@ -36,8 +36,8 @@ struct SpawnRequest {
   std::function<void(pid_t)> beforeExec;  ///< called in the parent while the child waits to exec
 };
 
-/// Starts the program in this process's group, session and terminal, with its files untouched, but for what is wanted. Fails with the reason
-/// when the exec fails.
+/// Starts the program in this process's group, session and terminal, with its files untouched, but for what is wanted.
+/// Fails with the reason when the exec fails.
 prof::Result<pid_t> spawn(const SpawnRequest& request);
 
 /// What the kernel told about the processes that this one looks after.

@@ -124,7 +124,8 @@ std::string settingsText(std::span<const Setting> settings) {
 std::vector<SettingOutcome> readOutcomes(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   // By process and all fields but the count: the last line of each counts.
-  std::map<std::tuple<std::string, Kind, std::string, std::string, std::string, std::string, std::string>, std::uint64_t>
+  std::map<std::tuple<std::string, Kind, std::string, std::string, std::string, std::string, std::string>,
+           std::uint64_t>
       counts;
   std::string line;
   for (std::size_t lines = 0; lines < kMostLines && std::getline(in, line); ++lines) {

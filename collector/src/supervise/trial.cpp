@@ -93,8 +93,8 @@ std::optional<ProcessTimes> readProcess(const fs::path& file) {
     const auto words = wordsOf(line);
     if (words.size() > 1) readLine(words, processes[std::string(words[0])]);
   }
-  const auto most = std::ranges::max_element(
-      processes, {}, [](const auto& process) { return process.second.ends.size(); });
+  const auto most =
+      std::ranges::max_element(processes, {}, [](const auto& process) { return process.second.ends.size(); });
   if (most == processes.end()) return std::nullopt;
   return most->second;
 }

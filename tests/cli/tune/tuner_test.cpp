@@ -53,7 +53,8 @@ class FakeMachine : public Machine {
       measured.nsPerStep *= effect.factor;
       loss *= effect.loss;
       if (effect.applied) {
-        out.outcomes.push_back({collector::SettingOutcome::Kind::Applied, each.text(), 1, "DataLoader", "0", "train.py:7", ""});
+        out.outcomes.push_back(
+            {collector::SettingOutcome::Kind::Applied, each.text(), 1, "DataLoader", "0", "train.py:7", ""});
       }
     }
     if (settings.empty()) out.failure = failure;
@@ -96,7 +97,8 @@ std::vector<std::string> triesOf(const Result& result) {
 
 TEST(Tuner, KeepsWhatHelpsAndGoesOnFromThere) {
   FakeMachine machine;
-  machine.effects = {{"loader.workers=4", {0.5, 0.5}}, {"optimizer.fused=on", {0.1, 0.85}}, {"zero_grad=none", {0.005, 0.5}}};
+  machine.effects = {
+      {"loader.workers=4", {0.5, 0.5}}, {"optimizer.fused=on", {0.1, 0.85}}, {"zero_grad=none", {0.005, 0.5}}};
   const Result result = tuned(machine);
   EXPECT_THAT(triesOf(result), ElementsAre("loader.workers=4: kept", "optimizer.fused=on: kept"));
   EXPECT_EQ(collector::settingsText(result.kept), "loader.workers=4,optimizer.fused=on");
@@ -158,25 +160,46 @@ TEST(Tuner, FailsWhereTheUnchangedProgramDoes) {
 TEST(Tuner, KeepsTheBeginningWithoutProof) {
   FakeMachine machine;
   machine.effects = {{"amp=on", {0.5, 0.5}}};
-  machine.left = 85;  // enough to begin, not for both comparisons
-  machine.interruptedAfter = 5;
+  machine.effects["fuse=on"] = {0.3, 0.5};
+  machine.interruptedAfter = 10;  // in the last comparison
   const Result result = tuned(machine);
-  EXPECT_THAT(triesOf(result), ElementsAre("amp=on: kept"));
+  EXPECT_THAT(triesOf(result), ElementsAre("amp=on: kept", "fuse=on: kept"));
   EXPECT_THAT(result.kept, IsEmpty());
-  EXPECT_EQ(collector::settingsText(result.unproven), "amp=on");
+  EXPECT_EQ(collector::settingsText(result.unproven), "amp=on,fuse=on");
   EXPECT_THAT(textOf({{"python"}, 40, 8, 60}, result), HasSubstr("nothing is proven"));
 }
 
 TEST(Tuner, LeavesTimeForTheLastComparison) {
   FakeMachine machine;
   machine.effects = {{"amp=on", {0.5, 0.5}}, {"fuse=on", {0.3, 0.9}}};
-  machine.left = 110;
+  machine.left = 90;
   const Result result = tuned(machine);
   EXPECT_THAT(triesOf(result), ElementsAre("amp=on: kept"));
+  EXPECT_THAT(machine.runs, SizeIs(8));
   EXPECT_EQ(result.ending, Ending::Budget);
   EXPECT_EQ(collector::settingsText(result.kept), "amp=on");
   ASSERT_THAT(result.left, SizeIs(1));
   EXPECT_THAT(textOf({{"python"}, 40, 8, 60}, result), HasSubstr("Not tried: fuse=on (30.0 %)"));
+}
+
+TEST(Tuner, NeedsNoLastComparisonOfOneSettingWhereTimeIsShort) {
+  FakeMachine machine;
+  machine.effects = {{"amp=on", {0.5, 0.5}}};
+  machine.left = 45;
+  const Result result = tuned(machine);
+  EXPECT_EQ(collector::settingsText(result.kept), "amp=on");
+  EXPECT_THAT(machine.runs, SizeIs(4));
+  EXPECT_NEAR(result.endNs / result.beginNs, 0.5, 0.03);
+}
+
+TEST(Tuner, LeavesUndecidedWhatItHasNoTimeFor) {
+  FakeMachine machine;
+  machine.effects = {{"amp=on", {0.5, 0.98}}};
+  machine.noise = 0.1;
+  machine.left = 45;
+  const Result result = tuned(machine);
+  EXPECT_THAT(triesOf(result), ElementsAre("amp=on: not decided"));
+  EXPECT_THAT(result.tries[0].judgement.why, HasSubstr("no time"));
 }
 
 TEST(Tuner, TellsWhatIsKnownWhenItIsInterrupted) {
@@ -193,7 +216,8 @@ TEST(Tuner, NeverEndsSlowerThanItBegan) {
     FakeMachine machine;
     machine.generator.seed(seed);
     machine.noise = 0.05;
-    machine.effects = {{"amp=on", {0.4, 1.02}}, {"fuse=on", {0.3, 1}}, {"zero_grad=none", {0.2, 1.01}}, {"matmul=high", {0.1, 1}}};
+    machine.effects = {
+        {"amp=on", {0.4, 1.02}}, {"fuse=on", {0.3, 1}}, {"zero_grad=none", {0.2, 1.01}}, {"matmul=high", {0.1, 1}}};
     const Result result = tuned(machine);
     double factor = 1;
     for (const auto& each : result.kept) factor *= machine.effects.at(each.text()).factor;
@@ -234,8 +258,8 @@ TEST(Candidates, OfALoaderAreNumbersOfWorkersUpToTheCores) {
               ElementsAre("loader.workers=1", "loader.workers=2", "loader.workers=4", "loader.workers=6"));
   const std::vector kept{setting("loader.workers=4")};
   EXPECT_THAT(textsOf(candidates({.cores = 6, .workers = 0, .prefetch = 2}, kept, names)),
-              ElementsAre("loader.workers=1", "loader.workers=2", "loader.workers=6", "loader.prefetch=4", "loader.prefetch=8",
-                          "loader.persistent=on"));
+              ElementsAre("loader.workers=1", "loader.workers=2", "loader.workers=6", "loader.prefetch=4",
+                          "loader.prefetch=8", "loader.persistent=on"));
   EXPECT_THAT(candidates({.cores = 6}, {}, names), IsEmpty()) << "it has no loader";
 }
 

@@ -51,9 +51,10 @@ TEST(Settings, OfManyPlacesNameSome) {
 TEST(Settings, SayWhatWasLeftOutAndWhy) {
   const auto line = describe(kWorkers, std::vector{loader(Kind::Applied, 1, "a.py:1"), loader(Kind::Same, 1, "b.py:1"),
                                                    loader(Kind::Refused, 2, "c.py:1", "its data cannot be divided")});
-  EXPECT_EQ(line.text,
-            "loader.workers=4 (was 0) on 1 DataLoader (a.py:1); was so already on 1 DataLoader (b.py:1); left out for 2 "
-            "DataLoaders (c.py:1): its data cannot be divided");
+  EXPECT_EQ(
+      line.text,
+      "loader.workers=4 (was 0) on 1 DataLoader (a.py:1); was so already on 1 DataLoader (b.py:1); left out for 2 "
+      "DataLoaders (c.py:1): its data cannot be divided");
   EXPECT_FALSE(line.failed);
 }
 

@@ -40,7 +40,9 @@ TEST_F(Times, AreThoseOfTheProcessWithTheMostSteps) {
 }
 
 TEST_F(Times, LeaveOutWhatNoHookWrites) {
-  const Trial trial = read("\n7\n7 step\n7 step 0 1 x\n7 step 0 1 10\n7 step 1 1 9\n7 loss a b\n7 memory -1\n7 step 1 2 99999999999999999999\n");
+  const Trial trial = read(
+      "\n7\n7 step\n7 step 0 1 x\n7 step 0 1 10\n7 step 1 1 9\n7 loss a b\n7 memory -1\n7 step 1 2 "
+      "99999999999999999999\n");
   EXPECT_THAT(trial.stepEndsNs, ElementsAre(10)) << "time does not go back";
   EXPECT_THAT(trial.losses, IsEmpty());
   EXPECT_EQ(trial.deviceBytes, 0u);
