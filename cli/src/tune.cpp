@@ -130,6 +130,7 @@ class RealMachine : public tune::Machine {
   }
 
   std::optional<tune::RunOutcome> run(std::span<const collector::Setting> settings, std::string_view what) override {
+    if (held_.came()) return std::nullopt;
     const auto trial = runTrial(optionsFor(plan_.command, settings, "run"));
     tune::RunOutcome out;
     if (!trial) {

@@ -732,7 +732,7 @@ def guests():
         import lacuna_steps
 
         found.append(lacuna_steps.prepare(Steps))
-    return [guest for guest in found if guest is not None]
+    return found
 
 
 def on_torch(torch, others=()):
