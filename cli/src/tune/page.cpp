@@ -85,7 +85,8 @@ std::string verdictOf(const Session& session, const Result& result) {
 std::string endingOf(const Result& result) {
   switch (result.ending) {
     case Ending::NothingLeft:
-      return "Nothing else is predicted to help by more than the noise.";
+      return fmt::format("Nothing else is predicted to take {} off a step; less could not be shown here.",
+                         percent(result.leastShare));
     case Ending::Budget: {
       std::vector<std::string> left;
       for (const Priced& priced : result.left)
@@ -226,13 +227,14 @@ std::string jsonOf(const Session& session, const Result& result) {
   return fmt::format(
       "{{\"schema\": \"lacuna.tune/1\",\n \"command\": {},\n \"steps\": {},\n \"warm_up_steps\": {},\n \"seconds\": "
       "{:.1f},\n "
-      "\"runs\": {},\n \"ending\": \"{}\",\n \"noise\": {:.5f},\n \"begin_ns_per_step\": {:.0f},\n "
+      "\"runs\": {},\n \"ending\": \"{}\",\n \"noise\": {:.5f},\n \"least_share\": {:.5f},\n \"begin_ns_per_step\": "
+      "{:.0f},\n "
       "\"end_ns_per_step\": {:.0f},\n "
       "\"gain\": {},\n \"kept\": {},\n \"unproven\": {},\n \"script\": {},\n \"tries\": {},\n \"left\": {}}}\n",
       jsonList(session.command, [](const std::string& word) { return jsonString(word); }), session.steps,
-      session.warmUp, session.seconds, result.runs, wordFor(result.ending), result.noiseShare, result.beginNs,
-      result.endNs, result.whole ? estimateJson(result.whole->measured) : "null", settingsJson(result.kept),
-      settingsJson(result.unproven),
+      session.warmUp, session.seconds, result.runs, wordFor(result.ending), result.noiseShare, result.leastShare,
+      result.beginNs, result.endNs, result.whole ? estimateJson(result.whole->measured) : "null",
+      settingsJson(result.kept), settingsJson(result.unproven),
       jsonList(scriptLines(result), [](const std::string& line) { return jsonString(line); }),
       jsonList(result.tries, tryJson), jsonList(result.left, [](const Priced& priced) {
         return fmt::format("{{\"setting\": {}, \"predicted\": {}}}", jsonString(priced.setting.text()),

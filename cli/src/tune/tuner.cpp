@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -75,6 +76,7 @@ class Tuner {
     confirm();
     if (!failure_.empty()) return prof::Error{failure_};
     result_.noiseShare = noise_.deviation();
+    result_.leastShare = leastShare();
     return std::move(result_);
   }
 

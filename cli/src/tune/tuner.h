@@ -65,6 +65,7 @@ struct Result {
   Ending ending = Ending::NothingLeft;
   std::optional<Judgement> whole;  ///< the beginning against the end; nothing where nothing was kept, or no time left
   double beginNs = 0, endNs = 0;   ///< a step's mean in that comparison, or of all runs without a change
+  double leastShare = 0;           ///< what is predicted to bring less was not tried at the end
   double noiseShare = 0;           ///< standard deviation of a pair's difference
   std::size_t runs = 0;
 };
