@@ -66,8 +66,16 @@ std::vector<analyzer::Change> changesOf(std::span<const collector::Setting> sett
   return changes;
 }
 
+Asked askedFor(const Candidate& candidate, const analyzer::Analysis& analysis, std::span<const std::string> names) {
+  const auto isFault = [&](const analyzer::Finding& finding) {
+    return finding.kind == analyzer::FindingKind::Fault && finding.knob == candidate.setting.text();
+  };
+  if (std::ranges::any_of(analysis.of<analyzer::Findings>(), isFault)) return Asked::ByFault;
+  return names.empty() ? Asked::No : Asked::ByName;
+}
+
 Priced replayed(const collector::Setting& setting, std::span<const collector::Setting> kept,
-                const analyzer::Simulator& simulator, std::int64_t baseNs, bool asked) {
+                const analyzer::Simulator& simulator, std::int64_t baseNs, Asked asked) {
   Priced out{setting};
   out.asked = asked;
   out.predicted = false;
@@ -83,10 +91,10 @@ Priced replayed(const collector::Setting& setting, std::span<const collector::Se
   return out;
 }
 
-Priced found(const Candidate& candidate, const analyzer::Analysis& analysis, bool wanted) {
+Priced found(const Candidate& candidate, const analyzer::Analysis& analysis, Asked asked) {
   Priced out{candidate.setting};
   out.predicted = false;
-  out.asked = wanted;
+  out.asked = asked;
   for (const analyzer::Finding& finding : analysis.of<analyzer::Findings>()) {
     if (finding.id != candidate.finding) continue;
     out.predicted = true;
@@ -110,8 +118,8 @@ prof::Result<std::vector<Priced>> priceHere(const std::filesystem::path& trace,
   std::vector<Priced> all;
   for (const Candidate& candidate : candidates(situationOf(*analysis), kept, names)) {
     if (candidate.replayed && simulator)
-      all.push_back(replayed(candidate.setting, kept, *simulator, baseNs, !names.empty()));
-    if (!candidate.replayed) all.push_back(found(candidate, *analysis, !names.empty()));
+      all.push_back(replayed(candidate.setting, kept, *simulator, baseNs, askedFor(candidate, *analysis, names)));
+    if (!candidate.replayed) all.push_back(found(candidate, *analysis, askedFor(candidate, *analysis, names)));
   }
   return all;
 }
@@ -121,7 +129,7 @@ std::string answerOf(const prof::Result<std::vector<Priced>>& priced) {
   std::string text = "priced\n";
   for (const Priced& each : *priced) {
     text += fmt::format("{} {:.6f} {:.6f} {:.6f} {}{}\n", each.setting.text(), each.gainShare, each.lowShare,
-                        each.highShare, each.predicted ? "p" : "-", each.asked ? "a" : "-");
+                        each.highShare, each.predicted ? "p" : "-", static_cast<int>(each.asked));
   }
   return text;
 }
@@ -143,7 +151,8 @@ std::optional<Priced> readPriced(std::string_view line) {
     if (error != std::errc() || !std::isfinite(*shares[i])) return std::nullopt;
   }
   out.predicted = words.back().starts_with('p');
-  out.asked = words.back().ends_with('a');
+  const char asked = words.back().empty() ? '0' : words.back().back();
+  out.asked = asked == '1' ? Asked::ByName : asked == '2' ? Asked::ByFault : Asked::No;
   return out;
 }
 

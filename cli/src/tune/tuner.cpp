@@ -241,10 +241,13 @@ std::vector<Priced> worthTrying(std::vector<Priced> priced, std::span<const Try>
     const auto cannot = [&](const Try& old) {
       return old.priced.setting.name == each.setting.name && old.judgement.verdict == Verdict::NotApplied;
     };
-    return (!each.asked && each.gainShare <= leastShare) || std::ranges::any_of(tried, isSame) ||
+    return (each.asked == Asked::No && each.gainShare <= leastShare) || std::ranges::any_of(tried, isSame) ||
            std::ranges::count_if(tried, isOfName) >= kTriesOfAName || std::ranges::any_of(tried, cannot);
   });
-  std::ranges::stable_sort(priced, std::ranges::greater(), &Priced::gainShare);
+  const auto rank = [](const Priced& each) {
+    return std::pair(each.asked == Asked::ByFault && !each.predicted, each.gainShare);
+  };
+  std::ranges::stable_sort(priced, std::ranges::greater(), rank);
   return priced;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,13 +17,17 @@ namespace lacuna::cli::tune {
 
 using Settings = std::vector<collector::Setting>;
 
+/// Why a setting is tried that nothing predicts to help: somebody named it, or the report names it as the fix of a
+/// fault.
+enum class Asked : std::uint8_t { No, ByName, ByFault };
+
 /// A setting and what a replay, or a finding, predicts that it brings.
 struct Priced {
   collector::Setting setting;
   double gainShare = 0;  ///< of the step as it would be without it
   double lowShare = 0, highShare = 0;
   bool predicted = true;  ///< false: nothing predicts it
-  bool asked = false;     ///< by name: it is tried whatever is predicted
+  Asked asked = Asked::No;
 };
 
 /// What came of a run.
@@ -75,7 +80,8 @@ struct Result {
 /// Fails where the unchanged program does.
 prof::Result<Result> tune(Machine& machine, const Limits& limits, double secondsPerRun);
 
-/// Those that are worth a try, largest gain first: not tried, of no name that failed twice, and above the noise.
+/// Those that are worth a try: not tried, of no name that failed twice, and above the noise or asked for. Fixes of
+/// faults that nothing prices come first, then the largest gain.
 std::vector<Priced> worthTrying(std::vector<Priced> priced, std::span<const Try> tried, double leastShare);
 
 /// `settings` with `more`, which takes the place of one of that name.

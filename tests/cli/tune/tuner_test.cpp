@@ -227,11 +227,19 @@ TEST(Tuner, NeverEndsSlowerThanItBegan) {
 
 TEST(WorthTrying, IsWhatIsPricedAboveTheNoiseOrAskedFor) {
   std::vector<Priced> priced{{setting("amp=on"), 0.02}, {setting("fuse=on"), 0.2}, {setting("debug=off"), 0.3}};
-  priced.push_back({setting("gc=freeze"), 0, 0, 0, false, true});
+  priced.push_back({setting("gc=freeze"), 0, 0, 0, false, Asked::ByName});
   const auto got = worthTrying(priced, {}, 0.05);
   ASSERT_THAT(got, SizeIs(3));
   EXPECT_EQ(got[0].setting.text(), "debug=off");
   EXPECT_EQ(got[2].setting.text(), "gc=freeze");
+}
+
+TEST(WorthTrying, BeginsWithTheFixOfAFaultThatNothingPrices) {
+  std::vector<Priced> priced{{setting("fuse=on"), 0.2}};
+  priced.push_back({setting("debug=off"), 0, 0, 0, false, Asked::ByFault});
+  EXPECT_EQ(worthTrying(priced, {}, 0.05).front().setting.text(), "debug=off");
+  priced.back().predicted = true;
+  EXPECT_EQ(worthTrying(priced, {}, 0.05).front().setting.text(), "fuse=on");
 }
 
 TEST(WorthTrying, IsNoKnobThatFailedTwice) {
