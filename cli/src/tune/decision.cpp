@@ -85,7 +85,7 @@ std::string_view wordFor(Verdict verdict) {
 std::vector<double> Comparison::pairs() const {
   std::vector<double> out;
   for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i)
-    out.push_back(shorterBy(before[i].nsPerStep, after[i].nsPerStep));
+    out.push_back(pairOf(before[i].nsPerStep, after[i].nsPerStep));
   return out;
 }
 
@@ -108,11 +108,11 @@ Judgement judge(const Comparison& comparison, const Noise& noise, std::span<cons
     out.verdict = Verdict::LossChanged;
   } else if (out.why = memoryProblem(comparison, limits); !out.why.empty()) {
     out.verdict = Verdict::MemoryGrew;
-  } else if (out.measured.known() && out.measured.high() < 0) {
+  } else if (out.measured.known && out.measured.high < 0) {
     out.verdict = Verdict::Slower;
-  } else if (pairs.size() < limits.leastPairs || !out.measured.known()) {
+  } else if (pairs.size() < limits.leastPairs || !out.measured.known) {
     out.verdict = Verdict::Unsure;
-  } else if (out.measured.low() > 0) {
+  } else if (out.measured.low > 0) {
     out.verdict = Verdict::Kept;
   } else if (pairs.size() >= limits.mostPairs) {
     out.verdict = Verdict::NoGain;

@@ -30,8 +30,9 @@ std::string predictedText(const Priced& priced) {
 
 std::string measuredText(const Estimate& measured) {
   if (measured.pairs == 0) return "";
-  if (!measured.known()) return fmt::format("{} (one pair)", percent(measured.share));
-  return fmt::format("{} ± {:.1f}", percent(measured.share), kInPercent * measured.half);
+  if (!measured.known) return fmt::format("{} (one pair)", percent(measured.share));
+  return fmt::format("{} ({:.1f} … {:.1f})", percent(measured.share), kInPercent * measured.low,
+                     kInPercent * measured.high);
 }
 
 std::string reasonOf(const Judgement& judgement) {
@@ -63,10 +64,8 @@ std::string verdictOf(const Session& session, const Result& result) {
   const Estimate* whole = result.whole ? &result.whole->measured : nullptr;
   if (!result.kept.empty()) {
     return fmt::format(
-        "A step takes {} instead of {}: {} ± {:.1f} less, measured without recording in {} pairs of runs of {} "
-        "steps.",
-        stepText(result.endNs), stepText(result.beginNs), percent(whole->share), kInPercent * whole->half, whole->pairs,
-        session.steps);
+        "A step takes {} instead of {}: {} less, measured without recording in {} pairs of runs of {} steps.",
+        stepText(result.endNs), stepText(result.beginNs), measuredText(*whole), whole->pairs, session.steps);
   }
   if (!result.unproven.empty()) {
     const std::string settings = collector::settingsText(result.unproven);
@@ -139,7 +138,7 @@ std::string tableText(const Result& result) {
 
 std::string estimateJson(const Estimate& estimate) {
   return fmt::format("{{\"share\": {:.5f}, \"low\": {:.5f}, \"high\": {:.5f}, \"pairs\": {}}}", estimate.share,
-                     estimate.low(), estimate.high(), estimate.pairs);
+                     estimate.low, estimate.high, estimate.pairs);
 }
 
 std::string pricedJson(const Priced& priced) {
@@ -261,7 +260,7 @@ std::string htmlOf(const Session& session, const Result& result) {
                         xmlText(measuredText(each.judgement.measured)), xmlText(reasonOf(each.judgement)));
   }
   page += fmt::format(
-      "</table><p class=\"dim\">Shares of a step that it becomes shorter by; ± is half of an interval that 19 of 20 "
+      "</table><p class=\"dim\">Shares of a step that it becomes shorter by; in brackets an interval that 19 of 20 "
       "lie "
       "in. {}</p>\n",
       xmlText(endingOf(result)));

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/statistics.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -45,18 +44,31 @@ Estimate estimate(std::span<const double> pairs, const Noise& all) {
   Estimate out;
   out.pairs = pairs.size();
   if (pairs.empty()) return out;
-  out.share = meanOf(pairs);
+  const double mean = meanOf(pairs);
+  out.share = out.low = out.high = shareOf(mean);
   Noise own;
   own.add(pairs);
-  const double deviation = std::max(own.deviation(), all.deviation());
-  const std::size_t degrees = std::max(own.degrees(), all.degrees());
-  if (degrees == 0) return out;
-  out.half = studentQuantile(degrees) * deviation / std::sqrt(static_cast<double>(pairs.size()));
+  const bool isOwn = pairs.size() >= kOwnNoise || own.deviation() >= all.deviation();
+  const Noise& noise = isOwn ? own : all;
+  if (noise.degrees() == 0) return out;
+  const double half =
+      studentQuantile(noise.degrees()) * noise.deviation() / std::sqrt(static_cast<double>(pairs.size()));
+  out.low = shareOf(mean - half);
+  out.high = shareOf(mean + half);
+  out.known = half > 0;
   return out;
 }
 
-double shorterBy(double a, double b) {
-  return a > 0 ? (a - b) / a : 0;
+double pairOf(double before, double after) {
+  return before > 0 && after > 0 ? std::log(before / after) : 0;
+}
+
+double shorterBy(double before, double after) {
+  return before > 0 ? (before - after) / before : 0;
+}
+
+double shareOf(double logarithm) {
+  return 1 - std::exp(-logarithm);
 }
 
 }  // namespace lacuna::cli::tune

@@ -15,12 +15,9 @@ double studentQuantile(std::size_t degrees);
 /// A share with its interval: by how much shorter a step is, negative where it is longer.
 struct Estimate {
   double share = 0;
-  double half = 0;  ///< of the interval's width; 0 where nothing is known of the noise
+  double low = 0, high = 0;  ///< both as `share` where nothing is known of the noise
   std::size_t pairs = 0;
-
-  [[nodiscard]] double low() const { return share - half; }
-  [[nodiscard]] double high() const { return share + half; }
-  [[nodiscard]] bool known() const { return pairs > 0 && half > 0; }
+  bool known = false;  ///< the interval is one
 };
 
 /// Collects the pairs of all comparisons: how much two runs that should be alike differ is learnt from all of them.
@@ -38,11 +35,18 @@ class Noise {
   std::size_t degrees_ = 0;
 };
 
-/// The mean of the pairs. Its interval uses the deviation of these pairs or of all, whichever is larger, so that a few
-/// pairs that agree by chance do not look certain.
+/// Pairs from which on they show their own noise.
+inline constexpr std::size_t kOwnNoise = 4;
+
+/// The mean of the pairs, back as a share. Its interval uses the deviation of these pairs; where they are fewer than
+/// kOwnNoise, that of all if it is larger, so that a few pairs that agree by chance do not look certain.
 Estimate estimate(std::span<const double> pairs, const Noise& all);
 
-/// By how much shorter b is than a: a pair.
-double shorterBy(double a, double b);
+/// The natural logarithm of before / after: a pair. Its noise is alike, be the one or the other disturbed.
+double pairOf(double before, double after);
+/// By how much shorter `after` is than `before`, of `before`.
+double shorterBy(double before, double after);
+/// The share that such a logarithm stands for.
+double shareOf(double logarithm);
 
 }  // namespace lacuna::cli::tune

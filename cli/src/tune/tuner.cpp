@@ -89,11 +89,11 @@ class Tuner {
     return kept_.empty() ? kRunsOfAComparison : 2 * kRunsOfAComparison;
   }
 
+  /// What a comparison of all its pairs could just show.
   [[nodiscard]] double leastShare() const {
-    const double half = noise_.degrees() == 0 ? 0
-                                              : studentQuantile(noise_.degrees()) * noise_.deviation() /
-                                                    std::sqrt(static_cast<double>(limits_.mostPairs));
-    return std::max(kLeastGain, half);
+    const double half =
+        studentQuantile(limits_.mostPairs - 1) * noise_.deviation() / std::sqrt(static_cast<double>(limits_.mostPairs));
+    return std::max(kLeastGain, shareOf(half));
   }
 
   /// One run, or nothing where the comparison is over.

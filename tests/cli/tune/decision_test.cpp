@@ -33,20 +33,35 @@ Judgement judged(const Comparison& comparison, const Noise& noise = {}, const Li
 }
 
 TEST(Estimates, AreTheMeanOfThePairsWithStudentsInterval) {
-  // 0.5 and 0.4: mean 0.45, deviation 0.0707, and 12.706 × 0.0707 / √2 = 0.635.
+  // Logarithms 0.5 and 0.4: mean 0.45, deviation 0.0707, and 12.706 × 0.0707 / √2 = 0.635.
   const Estimate got = estimate(std::vector{0.5, 0.4}, {});
-  EXPECT_DOUBLE_EQ(got.share, 0.45);
-  EXPECT_THAT(got.half, DoubleNear(0.635, 0.001));
-  EXPECT_FALSE(estimate(std::vector{0.5}, {}).known());
+  EXPECT_DOUBLE_EQ(got.share, 1 - std::exp(-0.45));
+  EXPECT_THAT(got.low, DoubleNear(1 - std::exp(-0.45 + 0.6353), 1e-4));
+  EXPECT_THAT(got.high, DoubleNear(1 - std::exp(-0.45 - 0.6353), 1e-4));
+  EXPECT_FALSE(estimate(std::vector{0.5}, {}).known);
 }
 
-TEST(Estimates, LearnTheNoiseFromAllComparisons) {
+TEST(Estimates, OfFewPairsLearnTheNoiseFromAllComparisons) {
   Noise noise;
   for (int i = 0; i < 10; ++i) noise.add(std::vector{0.01, 0.03});  // deviation 0.0141, 10 degrees
   EXPECT_THAT(noise.deviation(), DoubleNear(0.01414, 1e-5));
-  EXPECT_THAT(estimate(std::vector{0.5}, noise).half, DoubleNear(2.228 * 0.01414, 1e-4));
+  const double half = 2.228 * 0.01414;
+  EXPECT_THAT(estimate(std::vector{0.5}, noise).low, DoubleNear(1 - std::exp(-0.5 + half), 1e-4));
   // Pairs that agree by chance are not more certain than that.
-  EXPECT_THAT(estimate(std::vector{0.5, 0.5}, noise).half, DoubleNear(2.228 * 0.01414 / std::sqrt(2), 1e-4));
+  EXPECT_THAT(estimate(std::vector{0.5, 0.5}, noise).low, DoubleNear(1 - std::exp(-0.5 + half / std::sqrt(2)), 1e-4));
+}
+
+TEST(Estimates, OfFourPairsShowTheirOwnNoise) {
+  Noise noise;
+  for (int i = 0; i < 10; ++i) noise.add(std::vector{0.0, 1.0});
+  const Estimate got = estimate(std::vector{0.5, 0.52, 0.5, 0.52}, noise);
+  EXPECT_THAT(got.high - got.low, DoubleNear(2 * 3.182 * 0.01155 / 2 * std::exp(-0.51), 1e-3));
+}
+
+TEST(Pairs, AreAlikeWhicheverRunIsDisturbed) {
+  EXPECT_DOUBLE_EQ(pairOf(100, 200), -pairOf(200, 100));
+  EXPECT_DOUBLE_EQ(shareOf(pairOf(100, 75)), 0.25);
+  EXPECT_DOUBLE_EQ(shorterBy(100, 75), 0.25);
 }
 
 TEST(Student, ApproachesTheNormalDistribution) {
