@@ -45,6 +45,8 @@ constexpr double kLongest = 5;
 constexpr double kLongestExtraSeconds = 180;
 /// Of the machine's memory, the share by which a process may grow without being rejected for it.
 constexpr std::uint64_t kRoomShare = 20;
+/// A recorder that was asked to end writes its trace first, and leaves nothing behind.
+constexpr std::int64_t kRecorderGraceNs = 30'000'000'000;
 /// As a shell tells of SIGINT.
 constexpr int kInterrupted = 130;
 constexpr double kNsOfASecond = 1e9;
@@ -121,7 +123,9 @@ class RealMachine : public tune::Machine {
                                      "-o", trace_.string(), "--"};
     command.insert(command.end(), plan_.command.begin(), plan_.command.end());
     say(fmt::format("recording {} steps", kWarmUp + plan_.steps));
-    const auto trial = runTrial(optionsFor(std::move(command), {}, "record"));
+    auto options = optionsFor(std::move(command), {}, "record");
+    options.graceNs = kRecorderGraceNs;
+    const auto trial = runTrial(options);
     if (!trial) return trial.error();
     if (trial->end == Trial::End::Stopped) return prof::Error{};
     if (auto status = checkRecorded(*trial); !status) return status.error();
@@ -323,6 +327,7 @@ int tuneCommand(const TuneOptions& options, std::vector<std::string> left) {
   const tune::Session session{plan->command, plan->steps, kWarmUp, machine.seconds()};
   fmt::print("{}", tune::textOf(session, *result));
   if (auto status = writeFiles(*plan, session, *result); !status) return printError(status.error().message);
+  if (result->ending == tune::Ending::Failed) return kError;
   return result->ending == tune::Ending::Interrupted ? kInterrupted : kOk;
 }
 

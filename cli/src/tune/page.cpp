@@ -70,7 +70,8 @@ std::string verdictOf(const Session& session, const Result& result) {
   if (!result.unproven.empty()) {
     const std::string settings = collector::settingsText(result.unproven);
     if (whole == nullptr)
-      return fmt::format("{} helped, but was not compared with the beginning as a whole: nothing is proven.", settings);
+      return fmt::format("{} helped, but there was no time to compare the beginning with the end: nothing is proven.",
+                         settings);
     return fmt::format("The program stays as it is: {} helped one by one, but all of it against the beginning: {}.",
                        settings, reasonOf(*result.whole));
   }
@@ -94,6 +95,8 @@ std::string endingOf(const Result& result) {
     }
     case Ending::Interrupted:
       return "It was interrupted.";
+    case Ending::Failed:
+      return fmt::format("The program did not run any more as it had before: {}.", analyzer::oneLine(result.problem));
   }
   return {};
 }
@@ -177,6 +180,8 @@ std::string_view wordFor(Ending ending) {
       return "budget";
     case Ending::Interrupted:
       return "interrupted";
+    case Ending::Failed:
+      return "failed";
   }
   return "";
 }

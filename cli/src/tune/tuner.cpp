@@ -83,10 +83,10 @@ class Tuner {
  private:
   [[nodiscard]] bool goOn() const { return failure_.empty() && result_.ending == Ending::NothingLeft; }
 
-  /// With the last comparison, where there is something to compare.
+  /// With the last comparison.
   [[nodiscard]] double runsNeeded() const {
     if (result_.runs == 0) return kRunsAtFirst;
-    return kept_.empty() ? kRunsOfAComparison : 2 * kRunsOfAComparison;
+    return 2 * kRunsOfAComparison;
   }
 
   /// What a comparison of all its pairs could just show.
@@ -111,6 +111,16 @@ class Tuner {
     return outcome;
   }
 
+  /// Without the change: where it ran before, what is known is worth printing.
+  void fail(const std::string& why) {
+    if (alike_.empty()) {
+      failure_ = why;
+      return;
+    }
+    result_.ending = Ending::Failed;
+    result_.problem = why;
+  }
+
   /// A B B A, so that a drift of the machine falls on both alike.
   static bool changedFirst(std::size_t pair) { return pair % 2 == 1; }
 
@@ -123,7 +133,7 @@ class Tuner {
                                    fmt::format("{} {}, pair {}", changed ? "with" : "without", what, pair + 1));
       if (!outcome) return false;
       if (!outcome->measured && !changed) {
-        failure_ = outcome->failure;
+        fail(outcome->failure);
         return false;
       }
       if (!outcome->measured) {
@@ -150,8 +160,9 @@ class Tuner {
                     double reserve, Comparison& comparison) {
     Judgement judgement;
     while (comparison.before.size() < limits_.mostPairs) {
-      const bool least = comparison.before.size() >= limits_.leastPairs;
-      const double runs = comparison.before.empty() ? 0 : 2;
+      const std::size_t made = comparison.before.size();
+      const bool least = made >= limits_.leastPairs;
+      const double runs = made == 0 ? 0 : 2;
       if (machine_.secondsLeft() < runs * secondsPerRun_ + (least ? reserve : 0)) break;
       Verdict verdict = Verdict::Unsure;
       std::string why;
@@ -177,12 +188,9 @@ class Tuner {
         priced.predicted ? fmt::format(": predicted to take {} off a step", prof::shareText(priced.gainShare)) : ""));
     const Settings after = with(kept_, priced.setting);
     Comparison comparison;
-    const double reserve = kept_.empty() ? 0 : secondsPerRun_ * kRunsOfAComparison;
+    const double reserve = secondsPerRun_ * kRunsOfAComparison;
     next.judgement = compare(kept_, after, priced.setting.text(), &next, reserve, comparison);
     if (next.judgement.verdict == Verdict::Kept) {
-      // So far it is the beginning against the end.
-      proven_ = kept_.empty() ? std::optional(next.judgement) : std::nullopt;
-      endNs_ = meanStep(comparison.after);
       kept_ = after;
       alike_.insert(alike_.end(), comparison.after.begin(), comparison.after.end());
     }
@@ -198,22 +206,20 @@ class Tuner {
     }
     result_.endNs = result_.beginNs;
     result_.unproven = kept_;
-    if (machine_.secondsLeft() < secondsPerRun_ * kRunsOfAComparison || result_.ending == Ending::Interrupted) {
-      if (!proven_) return;
-      result_.whole = proven_;
-      result_.endNs = endNs_;
-      result_.kept = std::exchange(result_.unproven, {});
-      return;
-    }
+    if (isCutShort() || machine_.secondsLeft() < secondsPerRun_ * kRunsOfAComparison) return;
     machine_.say(fmt::format("comparing the beginning with {}", collector::settingsText(kept_)));
+    // Fresh pairs: those by which it was chosen look better than it is.
     Comparison comparison;
     const auto judgement = compare({}, kept_, "all that was kept", nullptr, 0, comparison);
-    if (result_.ending == Ending::Interrupted || comparison.after.empty() || comparison.before.empty()) return;
+    if (isCutShort() || comparison.after.empty()) return;
     result_.whole = judgement;
     result_.beginNs = meanStep(comparison.before);
     result_.endNs = meanStep(comparison.after);
-    if (judgement.verdict != Verdict::Kept) return;
-    result_.kept = std::exchange(result_.unproven, {});
+    if (judgement.verdict == Verdict::Kept) result_.kept = std::exchange(result_.unproven, {});
+  }
+
+  [[nodiscard]] bool isCutShort() const {
+    return result_.ending == Ending::Interrupted || result_.ending == Ending::Failed;
   }
 
   Machine& machine_;
@@ -221,10 +227,8 @@ class Tuner {
   double secondsPerRun_;
   Settings kept_;
   Noise noise_;
-  std::vector<Measured> alike_;      ///< all runs that were not rejected
-  std::optional<Judgement> proven_;  ///< of the one setting that is kept: no need to compare again
-  double endNs_ = 0;                 ///< with it
-  std::string failure_;              ///< of the unchanged program
+  std::vector<Measured> alike_;  ///< all runs that were not rejected
+  std::string failure_;          ///< of the unchanged program, which never ran
   Result result_;
 };
 

@@ -33,9 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr int kTrialLookMs = 50;
 constexpr std::int64_t kTellEveryNs = 1'000'000'000;
-/// A program that was asked to end has so long, also one whose steps are done.
-constexpr std::int64_t kGraceNs = 5'000'000'000;
-/// And what it has started, once it has ended itself.
+/// For what the program has started, once it has ended itself.
 constexpr std::int64_t kOrphansNs = 2'000'000'000;
 /// Lines of a file of times, and bytes of a program's output that are kept for a message.
 constexpr std::size_t kMostTimes = 1'000'000;
@@ -197,7 +195,7 @@ class Runner {
   void look() {
     const std::int64_t now = nowNs();
     if (askedNs_ != 0) {
-      if (now - askedNs_ > kGraceNs) kill(-child_, SIGKILL);
+      if (now - askedNs_ > options_.graceNs) kill(-child_, SIGKILL);
       return;
     }
     if (options_.goesOn && !options_.goesOn()) return ask(Trial::End::Stopped, now);
@@ -209,7 +207,7 @@ class Runner {
     if (options_.onSteps) options_.onSteps(static_cast<std::uint32_t>(process->ends.size()));
     // It has what was wanted, and a moment to end by itself.
     if (process->enough && doneNs_ == 0) doneNs_ = now;
-    if (doneNs_ != 0 && now - doneNs_ > kGraceNs) ask(Trial::End::Steps, now);
+    if (doneNs_ != 0 && now - doneNs_ > options_.graceNs) ask(Trial::End::Steps, now);
   }
 
   void ask(Trial::End why, std::int64_t now) {

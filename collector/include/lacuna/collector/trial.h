@@ -18,11 +18,12 @@ namespace lacuna::collector {
 struct TrialOptions {
   std::vector<std::string> command;
   std::vector<Setting> settings;
-  std::uint32_t warmUp = 0;      ///< steps before those that count
-  std::uint32_t steps = 0;       ///< the program is ended after so many, warm-up included; 0: it ends by itself
-  std::int64_t limitNs = 0;      ///< it is ended after this time; 0: never
-  std::filesystem::path folder;  ///< of this trial alone; the program's output goes to the file `output` there
-  std::function<bool()> goesOn;  ///< asked some ten times a second; false ends the program
+  std::uint32_t warmUp = 0;              ///< steps before those that count
+  std::uint32_t steps = 0;               ///< the program is ended after so many, warm-up included; 0: it ends by itself
+  std::int64_t limitNs = 0;              ///< it is ended after this time; 0: never
+  std::int64_t graceNs = 5'000'000'000;  ///< that a program has which was asked to end
+  std::filesystem::path folder;          ///< of this trial alone; the program's output goes to the file `output` there
+  std::function<bool()> goesOn;          ///< asked some ten times a second; false ends the program
   /// Told now and then how many steps have ended.
   std::function<void(std::uint32_t)> onSteps;
 };
