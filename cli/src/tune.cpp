@@ -189,6 +189,7 @@ class RealMachine : public tune::Machine {
     out.nsPerStep = static_cast<double>(ends[last - 1] - ends[kWarmUp - 1]) / static_cast<double>(last - kWarmUp);
     out.losses = trial.losses;
     out.hostBytes = trial.hostBytes;
+    out.othersCores = trial.othersCores;
     out.deviceBytes = trial.deviceBytes;
     out.seconds = static_cast<double>(trial.wallNs) / kNsOfASecond;
     return out;

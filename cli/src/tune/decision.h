@@ -19,6 +19,7 @@ struct Measured {
   std::map<std::uint32_t, double> losses;  ///< by step; may be empty
   std::uint64_t hostBytes = 0;             ///< most that one process had
   std::uint64_t deviceBytes = 0;           ///< 0 where no GPU was used
+  double othersCores = 0;                  ///< that other programs kept busy meanwhile
   double seconds = 0;                      ///< of the whole run, start included
 };
 

@@ -101,6 +101,16 @@ std::string endingOf(const Result& result) {
   return {};
 }
 
+/// Empty where nobody disturbed the runs.
+std::string othersOf(const Result& result) {
+  constexpr double kDisturb = 0.2;
+  if (result.othersCores < kDisturb) return {};
+  return fmt::format(
+      "Other programs kept {:.1f} cores busy meanwhile, which widens the intervals; a quiet machine shows smaller "
+      "gains.",
+      result.othersCores);
+}
+
 const Try* tryOf(const Result& result, const collector::Setting& setting) {
   for (const Try& each : result.tries) {
     if (each.priced.setting == setting && each.judgement.verdict == Verdict::Kept) return &each;
@@ -219,6 +229,7 @@ std::vector<std::string> scriptLines(const Result& result) {
 
 std::string textOf(const Session& session, const Result& result) {
   std::string text = tableText(result) + "\n" + verdictOf(session, result) + "\n" + endingOf(result) + "\n";
+  if (const std::string others = othersOf(result); !others.empty()) text += others + "\n";
   if (result.kept.empty()) return text;
   text += "\nIn the script:\n";
   for (const std::string& line : scriptLines(result)) text += "  " + analyzer::oneLine(line) + "\n";
@@ -231,13 +242,14 @@ std::string jsonOf(const Session& session, const Result& result) {
   return fmt::format(
       "{{\"schema\": \"lacuna.tune/1\",\n \"command\": {},\n \"steps\": {},\n \"warm_up_steps\": {},\n \"seconds\": "
       "{:.1f},\n "
-      "\"runs\": {},\n \"ending\": \"{}\",\n \"noise\": {:.5f},\n \"least_share\": {:.5f},\n \"begin_ns_per_step\": "
+      "\"runs\": {},\n \"ending\": \"{}\",\n \"noise\": {:.5f},\n \"least_share\": {:.5f},\n \"others_cores\": "
+      "{:.2f},\n \"begin_ns_per_step\": "
       "{:.0f},\n "
       "\"end_ns_per_step\": {:.0f},\n "
       "\"gain\": {},\n \"kept\": {},\n \"unproven\": {},\n \"script\": {},\n \"tries\": {},\n \"left\": {}}}\n",
       jsonList(session.command, [](const std::string& word) { return jsonString(word); }), session.steps,
       session.warmUp, session.seconds, result.runs, wordFor(result.ending), result.noiseShare, result.leastShare,
-      result.beginNs, result.endNs, result.whole ? estimateJson(result.whole->measured) : "null",
+      result.othersCores, result.beginNs, result.endNs, result.whole ? estimateJson(result.whole->measured) : "null",
       settingsJson(result.kept), settingsJson(result.unproven),
       jsonList(scriptLines(result), [](const std::string& line) { return jsonString(line); }),
       jsonList(result.tries, tryJson), jsonList(result.left, [](const Priced& priced) {
@@ -268,7 +280,7 @@ std::string htmlOf(const Session& session, const Result& result) {
       "</table><p class=\"dim\">Shares of a step that it becomes shorter by; in brackets an interval that 19 of 20 "
       "lie "
       "in. {}</p>\n",
-      xmlText(endingOf(result)));
+      xmlText(endingOf(result) + " " + othersOf(result)));
   if (!result.kept.empty()) {
     page += "<h2>In the script</h2><ul>\n";
     for (const std::string& line : scriptLines(result))

@@ -77,6 +77,7 @@ class Tuner {
     if (!failure_.empty()) return prof::Error{failure_};
     result_.noiseShare = noise_.deviation();
     result_.leastShare = leastShare();
+    if (result_.runs > 0) result_.othersCores = othersCores_ / static_cast<double>(result_.runs);
     return std::move(result_);
   }
 
@@ -105,6 +106,7 @@ class Tuner {
     }
     ++result_.runs;
     if (outcome->measured) {
+      othersCores_ += outcome->measured->othersCores;
       const double usual = result_.runs == 1 ? 0 : kForgets * secondsPerRun_;
       secondsPerRun_ = std::max(usual, outcome->measured->seconds);
     }
@@ -227,6 +229,7 @@ class Tuner {
   double secondsPerRun_;
   Settings kept_;
   Noise noise_;
+  double othersCores_ = 0;       ///< sum of all runs
   std::vector<Measured> alike_;  ///< all runs that were not rejected
   std::string failure_;          ///< of the unchanged program, which never ran
   Result result_;

@@ -73,6 +73,7 @@ struct Result {
   double beginNs = 0, endNs = 0;   ///< a step's mean in that comparison, or of all runs without a change
   double leastShare = 0;           ///< what is predicted to bring less was not tried at the end
   double noiseShare = 0;           ///< standard deviation of a pair's difference
+  double othersCores = 0;          ///< that other programs kept busy during the runs, on average
   std::size_t runs = 0;
 };
 

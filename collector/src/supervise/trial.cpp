@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -39,6 +40,8 @@ constexpr std::int64_t kOrphansNs = 2'000'000'000;
 constexpr std::size_t kMostTimes = 1'000'000;
 constexpr std::streamoff kOutputKept = 2000;
 constexpr std::uint64_t kKibi = 1024;
+constexpr std::int64_t kNsOfASecond = 1'000'000'000;
+constexpr std::int64_t kNsOfAMicrosecond = 1000;
 
 template <class Number>
 std::optional<Number> numberIn(std::string_view text) {
@@ -97,6 +100,25 @@ std::optional<ProcessTimes> readProcess(const fs::path& file) {
   return most->second;
 }
 
+/// CPU time that all of the machine's programs have used so far; 0 where the kernel does not show it.
+std::int64_t machineBusyNs() {
+  std::ifstream in("/proc/stat");
+  std::string name;
+  // user, nice, system, idle, iowait, irq, softirq, steal
+  std::array<std::int64_t, 8> ticks{};
+  in >> name;
+  for (std::int64_t& each : ticks) in >> each;
+  if (!in || name != "cpu") return 0;
+  constexpr std::size_t kIdle = 3, kWaiting = 4;
+  std::int64_t busy = 0;
+  for (std::size_t i = 0; i < ticks.size(); ++i) busy += i == kIdle || i == kWaiting ? 0 : ticks[i];
+  return busy * (kNsOfASecond / std::max(1L, sysconf(_SC_CLK_TCK)));
+}
+
+std::int64_t nsOf(const timeval& time) {
+  return time.tv_sec * kNsOfASecond + time.tv_usec * kNsOfAMicrosecond;
+}
+
 std::string tailOf(const fs::path& file) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   const std::streamoff size = in.tellg();
@@ -139,6 +161,7 @@ class Runner {
     }
     endGroup();
     trial_.wallNs = nowNs() - startNs_;
+    noteOthers();
     readTimes(options_.folder / "times", trial_);
     trial_.outcomes = readOutcomes(options_.folder / "set");
     trial_.lastOutput = tailOf(options_.folder / "output");
@@ -166,6 +189,7 @@ class Runner {
     request.input = in;
     request.output = out;
     adoptOrphans();
+    busyNs_ = machineBusyNs();
     startNs_ = nowNs();
     const auto pid = spawn(request);
     close(out);
@@ -185,6 +209,7 @@ class Runner {
       childless_ = pid < 0;
       if (pid <= 0) return;
       trial_.hostBytes = std::max<std::uint64_t>(trial_.hostBytes, static_cast<std::uint64_t>(usage.ru_maxrss) * kKibi);
+      ownNs_ += nsOf(usage.ru_utime) + nsOf(usage.ru_stime);
       if (pid != child_) continue;
       running_ = false;
       if (WIFSIGNALED(status)) trial_.exitSignal = WTERMSIG(status);
@@ -225,6 +250,13 @@ class Runner {
     }
   }
 
+  void noteOthers() {
+    const std::int64_t busy = machineBusyNs();
+    if (busyNs_ == 0 || busy == 0 || trial_.wallNs <= 0) return;
+    const auto others = static_cast<double>(busy - busyNs_ - ownNs_);
+    trial_.othersCores = std::max(0.0, others / static_cast<double>(trial_.wallNs));
+  }
+
   void conclude() {
     const bool enough = options_.steps > 0 && trial_.stepEndsNs.size() >= options_.steps;
     if (asked_ == Trial::End::Stopped || asked_ == Trial::End::Limit) {
@@ -241,6 +273,8 @@ class Runner {
   std::optional<Trial::End> asked_;  ///< why it was ended
   pid_t child_ = 0;
   bool running_ = true, childless_ = false;
+  std::int64_t busyNs_ = 0;  ///< of the machine, at the start
+  std::int64_t ownNs_ = 0;   ///< CPU time of all that the program started and waited for, itself included
   std::int64_t startNs_ = 0, toldNs_ = 0, askedNs_ = 0, doneNs_ = 0;
 };
 

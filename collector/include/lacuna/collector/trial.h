@@ -43,6 +43,7 @@ struct Trial {
   std::uint64_t hostBytes = 0;             ///< most memory that one process had (ru_maxrss)
   std::uint64_t deviceBytes = 0;           ///< most that PyTorch had of a GPU's memory; 0 where it used none
   std::int64_t wallNs = 0;
+  double othersCores = 0;  ///< that other programs of the machine kept busy meanwhile; 0 where nothing shows it
   std::vector<SettingOutcome> outcomes;
   std::string lastOutput;  ///< the end of what the program wrote, for messages
 };
