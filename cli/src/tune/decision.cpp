@@ -26,15 +26,20 @@ double meanOf(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-/// Empty where the losses agree, as far as they are known.
+double rangeOf(const std::vector<double>& values) {
+  const auto [least, most] = std::ranges::minmax(values);
+  return most - least;
+}
+
+/// Empty where the losses agree, as far as they are known. One run of each kind does not show how much they vary.
 std::string lossProblem(const Comparison& comparison, std::span<const Measured> alike, const Limits& limits) {
   const std::vector<double> before = lateLosses(alike);
   const std::vector<double> after = lateLosses(comparison.after);
-  if (before.empty() || after.empty()) return {};
-  if (!std::isfinite(meanOf(before))) return {};
+  if (before.empty() || after.empty() || !std::isfinite(meanOf(before))) return {};
   if (!std::isfinite(meanOf(after))) return "the loss is no number any more";
-  const auto [least, most] = std::ranges::minmax(before);
-  const double tolerance = std::max(limits.lossShare * std::abs(meanOf(before)), limits.lossRanges * (most - least));
+  if (before.size() < 2 || after.size() < 2) return {};
+  const double tolerance = std::max(limits.lossShare * std::abs(meanOf(before)),
+                                    limits.lossRanges * std::max(rangeOf(before), rangeOf(after)));
   const double change = meanOf(after) - meanOf(before);
   if (std::abs(change) <= tolerance) return {};
   return fmt::format("the loss at the same steps is {:.4g} instead of {:.4g}, and {:.2g} would be usual", meanOf(after),
@@ -108,10 +113,10 @@ Judgement judge(const Comparison& comparison, const Noise& noise, std::span<cons
     out.verdict = Verdict::LossChanged;
   } else if (out.why = memoryProblem(comparison, limits); !out.why.empty()) {
     out.verdict = Verdict::MemoryGrew;
-  } else if (out.measured.known && out.measured.high < 0) {
-    out.verdict = Verdict::Slower;
   } else if (pairs.size() < limits.leastPairs || !out.measured.known) {
-    out.verdict = Verdict::Unsure;
+    out.verdict = Verdict::Unsure;  // a single run may be disturbed
+  } else if (out.measured.high < 0) {
+    out.verdict = Verdict::Slower;
   } else if (out.measured.low > 0) {
     out.verdict = Verdict::Kept;
   } else if (pairs.size() >= limits.mostPairs) {
