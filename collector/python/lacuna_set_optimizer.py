@@ -19,7 +19,7 @@ class FusedOptimizer:
         self.torch = torch
         self.setting = setting
         self.local = threading.local()
-        self.fused = weakref.WeakSet()  # those whose first step is still to be checked
+        self.fused = weakref.WeakKeyDictionary()  # those whose first step is still to be checked, and what is then reported
 
     def install(self):
         optim = self.torch.optim
@@ -76,9 +76,11 @@ class FusedOptimizer:
             except (RuntimeError, ValueError) as error:
                 why = f"PyTorch refuses: {error}"
                 continue
-            self.setting.applied(thing, f"{was}, now {form}" + (f": {why}" if why else ""), place)
+            report = (thing, f"{was}, now {form}" + (f": {why}" if why else ""), place)
             if form == "fused":
-                self.fused.add(optimizer)
+                self.fused[optimizer] = report
+            else:
+                self.setting.applied(*report)
             return None
         else:
             self.setting.refused(thing, why, place)
@@ -109,15 +111,21 @@ class FusedOptimizer:
 
     def before_step(self, optimizer, arguments, named):
         """Parameters may have moved since, and only now gradients show whether they are sparse."""
-        if optimizer not in self.fused:
+        report = self.fused.pop(optimizer, None)
+        if report is None:
             return
-        self.fused.discard(optimizer)
+        thing, _, place = report
+        refused = []
         for group in optimizer.param_groups:
             sparse = any(each.grad is not None and each.grad.is_sparse for each in group["params"])
             why = "sparse gradients" if sparse else self.why_not_fused(group["params"])
             if why is not None:
                 group["fused"], group["foreach"] = False, None
-                self.setting.refused(type(optimizer).__name__ + "'s group", why)
+                refused.append(why)
+        if len(refused) < len(optimizer.param_groups):
+            self.setting.applied(*report)
+        for why in refused:
+            self.setting.refused(f"group of {thing}", why, place)
 
 
 def listed(params):

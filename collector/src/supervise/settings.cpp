@@ -49,7 +49,7 @@ std::optional<Kind> kindOf(std::string_view word) {
 std::string_view nothingFor(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
       {"loader.", "no batch was asked of a DataLoader with gradients switched on"},
-      {"optimizer.", "no optimizer of torch.optim was made"},
+      {"optimizer.", "no optimizer of torch.optim made a step"},
       {"zero_grad", "zero_grad() was not called"},
       {"debug", "no debugging mode was switched on"},
       {"allocator", "nothing switched caching off or emptied the cache"},
