@@ -20,14 +20,15 @@ inline constexpr int kUsage = 2;
 /// What a command ends with when its output did not arrive or something unforeseen happened.
 inline int failureCode = kError;
 
-/// What stands behind the first `--` of `lacuna run`, as it was typed; nothing where there is no `--`. It is kept from
-/// the parser, which takes words apart that look like a list to it.
+/// What stands behind the first `--` of `lacuna run` or `tune`, as it was typed; nothing where there is no `--`. It is
+/// kept from the parser, which takes words apart that look like a list to it.
 inline std::optional<std::vector<std::string>> behindDashes;
 
 /// Adds a subcommand to `app`. Its callback does the work and leaves one of the codes above in `exitCode`.
 using AddCommand = void (*)(CLI::App& app, int& exitCode);
 
 void addRun(CLI::App& app, int& exitCode);
+void addTune(CLI::App& app, int& exitCode);
 void addTrigger(CLI::App& app, int& exitCode);
 void addDoctor(CLI::App& app, int& exitCode);
 void addGenerate(CLI::App& app, int& exitCode);
@@ -49,6 +50,7 @@ void addCompletion(CLI::App& app, int& exitCode);
 inline constexpr AddCommand kCommands[] = {
 #ifdef LACUNA_CLI_COLLECTOR
     addRun,
+    addTune,
     addTrigger,
     addDoctor,
 #endif

@@ -61,10 +61,15 @@ void keepStandardStreams() {
   }
 }
 
+/// Commands that end with another program's command line.
+bool startsPrograms(std::string_view command) {
+  return command == "run" || command == "tune";
+}
+
 /// Cuts the program of `lacuna run` off and returns how many words are left to parse.
 int cutProgram(int argc, char** argv) {
   using lacuna::cli::behindDashes;
-  if (argc < 2 || std::string_view(argv[1]) != "run") return argc;
+  if (argc < 2 || !startsPrograms(argv[1])) return argc;
   char** const end = argv + argc;
   char** const dashes = std::find(argv + 2, end, std::string_view("--"));
   if (dashes == end) return argc;
@@ -117,7 +122,7 @@ int finishOutput(int exitCode, int writeError) {
 /// A file that reaches a size limit (ulimit -f) is an error with words, as a full disk is. What `run` starts has its
 /// signals as ever.
 void outliveFileSizeLimit(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) != "run") std::signal(SIGXFSZ, SIG_IGN);
+  if (argc > 1 && !startsPrograms(argv[1])) std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int parseAndRun(int argc, char** argv) {

@@ -24,6 +24,7 @@
 #include "output.h"
 #include "output_file.h"
 #include "report_text.h"
+#include "settings.h"
 #include "timeline_blocks.h"
 
 namespace lacuna::cli {
@@ -42,6 +43,7 @@ struct Typed {
   std::string ring;
   std::string dumpOn;
   std::string sampler;
+  std::vector<std::string> settings;
   std::optional<double> sampleRate;
   std::optional<double> pythonHz;
   std::optional<double> stepMad;
@@ -82,11 +84,15 @@ prof::Status complete(Typed& typed) {
   if (auto status = read(typed.ring, run.ringBytes, collector::parseBytes); !status) return status;
   if (auto status = read(typed.dumpOn, run.dumpOn, collector::parseDumpOn); !status) return status;
   if (auto status = read(typed.sampler, run.sampler, collector::parseSampler); !status) return status;
+  auto settings = parseSettings(typed.settings);
+  if (!settings) return settings.error();
+  run.settings = *std::move(settings);
+  run.torch |= !run.settings.empty();
   if (run.ringBytes != 0 && !typed.memoryLimit.empty()) {
     return prof::Error{"--ring is the memory of each process, and so is --memory-limit. Leave --memory-limit out"};
   }
   if (run.torch && !run.sources.nvtx) {
-    return prof::Error{"--torch speaks over NVTX, which --trace leaves out. Add it: --trace nvtx,…"};
+    return prof::Error{"--torch and --set speak over NVTX, which --trace leaves out. Add it: --trace nvtx,…"};
   }
   if (!run.rawCapture.empty() && !run.sources.cuda) {
     return prof::Error{"--raw-capture keeps CUDA's records, which --trace leaves out. Add it: --trace cuda,…"};
@@ -152,6 +158,14 @@ void printSummary(const collector::RunReport& report) {
   }
 }
 
+/// Lines that a setting had no effect come also where no summary is wanted.
+void printSettings(const collector::RunReport& report, bool summary) {
+  for (const collector::SettingLine& line : report.settings) {
+    if (!summary && !line.failed) continue;
+    fmt::print(stderr, "lacuna: {}set {}\n", line.failed ? "warning: " : "", analyzer::oneLine(line.text));
+  }
+}
+
 /// On standard error, as the summary: standard output belongs to the program. What the report cannot say is no failure
 /// of the run, whose trace is there.
 void printReport(const collector::RunReport& report) {
@@ -204,6 +218,7 @@ void conclude(const Typed& typed, const collector::RunReport& report) {
   };
   if (!report.failure.empty()) printError(report.failure);
   if (typed.run.summary) alone([&] { printSummary(report); });
+  alone([&] { printSettings(report, typed.run.summary); });
   if (report.output.empty() || !report.failure.empty()) return;
   const bool goesOn = addTimeline(report.output);
   if (typed.run.summary && !typed.noReport && goesOn) alone([&] { printReport(report); });
@@ -240,6 +255,7 @@ void addRun(CLI::App& app, int& code) {
       "What stands behind PROGRAM is the program's own, options too.\n"
       "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of 1024 (a number\n"
       "alone: bytes).");
+  run.footnote(settingListText());
   run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
   // What begins with the program is its own.
   run.takeTheRest();
@@ -272,6 +288,13 @@ void addRun(CLI::App& app, int& code) {
              "they run or wait; 0 for none (default: 100)")
       .typeName("NUMBER")
       .notEmpty();
+  run.option("--set", typed->settings,
+             "Apply settings to a PyTorch program from inside, separated by commas, as in loader.workers=4,amp=on "
+             "(listed below); implies --torch")
+      .typeName("LIST")
+      .commaSeparated()
+      .notEmpty()
+      .suggestsList(&settingBeginnings);
   run.option("--raw-capture", typed->run.rawCapture,
              "Keep what CUPTI hands over in this folder too, for lacuna convert to decode again")
       .typeName("DIR")

@@ -753,17 +753,39 @@ class AfterImport:
         loader.exec_module = exec_module
 
 
-def on_torch(torch):
+def guests():
+    """What the environment asks for besides watching: settings that are applied, steps that are timed."""
+    found = []
+    if os.environ.get("LACUNA_SET"):
+        import lacuna_set
+
+        settings = lacuna_set.Settings(os.environ["LACUNA_SET"], os.environ.get("LACUNA_SET_REPORT") or None)
+        settings.prepare()
+        found.append(lambda torch: settings.install(torch, runs_on_cpu_only(torch)))
+    if os.environ.get("LACUNA_STEP_TIMES"):
+        import lacuna_steps
+
+        found.append(lacuna_steps.prepare(Steps))
+    return found
+
+
+def on_torch(torch, others=()):
     try:
         voice = Voice(_LIBRARY)
         if voice.listening():
             install(torch, voice, wanted_parts(os.environ.get("LACUNA_TORCH", "")))
     except Exception as error:
         print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)
+    for guest in others:  # in front of what watches: it shall see what they change
+        try:
+            guest(torch)
+        except Exception as error:
+            print(f"lacuna: PyTorch is left as it is: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def watch_for_torch():
+    others = guests()
     if "torch" in sys.modules:
-        on_torch(sys.modules["torch"])
+        on_torch(sys.modules["torch"], others)
     else:
-        sys.meta_path.insert(0, AfterImport("torch", on_torch))
+        sys.meta_path.insert(0, AfterImport("torch", lambda torch: on_torch(torch, others)))

@@ -78,6 +78,9 @@ class Command(unittest.TestCase):
         self.assertEqual(proposed("run", "--trace", "nvtx,cu"), ["nvtx,cuda", "nvtx,cublas", "nvtx,cudnn", "nvtx,cusparse", "nvtx,cusolver"])
         self.assertEqual(proposed("run", "--", "python", "--"), [])
         self.assertEqual(proposed("run", "pyth"), [])
+        self.assertEqual(proposed("run", "--set", "amp=on,fu"), ["amp=on,fuse=on"])
+        self.assertEqual(proposed("tune", "--knobs", "amp,fu"), ["amp,fuse"])
+        self.assertEqual(proposed("tune", "--", "python", "--"), [])
 
     def test_an_unknown_shell_is_named(self):
         done = subprocess.run([LACUNA, "completion", "csh"], capture_output=True, text=True, check=False, timeout=60)

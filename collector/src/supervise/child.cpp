@@ -37,6 +37,11 @@ std::vector<char*> pointersTo(const std::vector<std::string>& texts) {
   if (go != 1) _exit(127);
   if (request.ignoresChildren) signal(SIGCHLD, SIG_IGN);
   if (request.ignoresBus) signal(SIGBUS, SIG_IGN);
+  if (request.ownGroup) setpgid(0, 0);
+  if (request.input >= 0) dup2(request.input, STDIN_FILENO);
+  for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (request.output >= 0) dup2(request.output, standard);
+  }
   sigprocmask(SIG_SETMASK, &request.signalMask, nullptr);
   execve(path, arguments, environment);
   // As a shell does for a script without an interpreter line.

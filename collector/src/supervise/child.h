@@ -31,11 +31,13 @@ struct SpawnRequest {
   sigset_t signalMask;                    ///< given back to the program before it starts
   bool ignoresChildren = false;           ///< so is that it ignores SIGCHLD, which this process cannot
   bool ignoresBus = false;                ///< nor SIGBUS: see prof::MappingGuard
+  bool ownGroup = false;                  ///< a process group of its own
+  int input = -1, output = -1;            ///< in the place of its standard files, where they are given
   std::function<void(pid_t)> beforeExec;  ///< called in the parent while the child waits to exec
 };
 
-/// Starts the program in this process's group, session and terminal, with its files untouched. Fails with the reason
-/// when the exec fails.
+/// Starts the program in this process's group, session and terminal, with its files untouched, but for what is wanted.
+/// Fails with the reason when the exec fails.
 prof::Result<pid_t> spawn(const SpawnRequest& request);
 
 /// What the kernel told about the processes that this one looks after.

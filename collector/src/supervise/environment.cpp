@@ -124,8 +124,8 @@ prof::Status addTorchHook(ChildEnvironment& environment, const fs::path& injecti
   const fs::path hook = injection.parent_path() / "python";
   const fs::path voice = injection.parent_path() / "liblacuna_torch.so";
   std::error_code error;
-  for (const fs::path& needed :
-       {hook / "sitecustomize.py", hook / "lacuna_frames.py", hook / "lacuna_torch.py", voice}) {
+  for (const fs::path& needed : {hook / "sitecustomize.py", hook / "lacuna_frames.py", hook / "lacuna_torch.py",
+                                 hook / "lacuna_set.py", voice}) {
     if (fs::exists(needed, error)) continue;
     return prof::Error{
         fmt::format("--torch needs {}, which is not there. Remedy: install lacuna as a whole.", needed.string())};

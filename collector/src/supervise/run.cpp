@@ -281,8 +281,14 @@ class Supervisor {
                                        fmt::format("{}={}", kControlVariable, control_->path().string()),
                                        fmt::format("{}={}", kCaptureVariable, options_.captureRange),
                                        fmt::format("{}={}", kStepVariable, stepVariable())};
+    if (!options_.settings.empty()) {
+      variables.push_back(fmt::format("{}={}", kSettingsVariable, settingsText(options_.settings)));
+      variables.push_back(fmt::format("{}={}", kOutcomesVariable, outcomesFile().string()));
+    }
     return variables;
   }
+
+  fs::path outcomesFile() const { return recording_ / "set"; }
 
   prof::Status addExtras(ChildEnvironment& environment, const fs::path& injection) {
     if (!options_.rawCapture.empty()) addRawCapture(environment, rawCapture_);
@@ -312,7 +318,11 @@ class Supervisor {
 
   /// Whoever reads the trace should know what is not in it, also where nobody read what was said.
   void logNotes() {
-    if (flight_) return flight_->setNotes(report_.notes);
+    if (flight_) {
+      std::vector<std::string> notes = report_.notes;
+      for (const SettingLine& line : report_.settings) notes.push_back("set " + line.text);
+      return flight_->setNotes(notes);
+    }
     drainer_->with([&](prof::Drainer::Access& trace) {
       prof::Writer& out = trace.writer();
       const auto log = [&](prof::LogLevel level, const std::string& text) {
@@ -462,6 +472,7 @@ class Supervisor {
     const Hurry hurry(signals_, recording_);
     const bool told = (*control_)->switches.load() != 0;
     noteNeverOn();
+    noteSettings();
     if (flight_) return finishFlight();
     if (watcher_) {
       watcher_->finish([&] { return hurry.wanted(); });
@@ -508,6 +519,19 @@ class Supervisor {
     control_.reset();
     report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
                                   (flushed ? why : flushed).error().message, recording_.string());
+  }
+
+  /// What came of each setting is in the trace too, for whoever compares traces later.
+  void noteSettings() {
+    const auto outcomes = readOutcomes(outcomesFile());
+    for (const Setting& setting : options_.settings) report_.settings.push_back(describe(setting, outcomes));
+    if (flight_) return;
+    for (const SettingLine& line : report_.settings) {
+      drainer_->with([&](prof::Drainer::Access& trace) {
+        prof::Writer& out = trace.writer();
+        out.append(prof::Environment{.key = out.intern("set." + line.name), .value = out.intern(line.text)});
+      });
+    }
   }
 
   /// The time is counted from the start of the program, which may take longer than that to begin.

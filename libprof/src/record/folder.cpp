@@ -91,9 +91,10 @@ bool writeAll(int fd, std::string_view bytes) {
 }  // namespace
 
 bool isRecordingFile(std::string_view name) {
-  // The last three are the supervisor's: its page of switches, its trace before the program runs, and call chains.
-  constexpr std::array<std::string_view, 8> kNames = {kSettingsFile,  kOwnerFile, "checkpoint",  "output",
-                                                      kSnapshotDraft, "control",  kUnnamedTrace, "frames"};
+  // The last four are the supervisor's: its page of switches, its trace before the program runs, call chains, and what
+  // came of settings.
+  constexpr std::array<std::string_view, 9> kNames = {
+      kSettingsFile, kOwnerFile, "checkpoint", "output", kSnapshotDraft, "control", kUnnamedTrace, "frames", "set"};
   if (name.starts_with("stacks-") || name.starts_with("python-") || name.starts_with("open-") || name == kSettingsDraft)
     return true;
   if (name.ends_with(kDraft)) name.remove_suffix(kDraft.size());

@@ -68,7 +68,8 @@ TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
 TEST(ChildEnvironment, TheTorchHookStandsInFrontOfTheUsersPythonPath) {
   const auto folder = std::filesystem::temp_directory_path() / ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "python");
-  for (const char* file : {"python/sitecustomize.py", "python/lacuna_frames.py", "python/lacuna_torch.py"})
+  for (const char* file :
+       {"python/sitecustomize.py", "python/lacuna_frames.py", "python/lacuna_torch.py", "python/lacuna_set.py"})
     std::ofstream(folder / file) << "";
   auto environment = environmentFrom({"PYTHONPATH=/mine:/yours"});
   const auto missing = addTorchHook(environment, folder / "liblacuna_inject.so");

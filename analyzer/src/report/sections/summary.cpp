@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -115,14 +116,41 @@ Table costTable(const SelfOverhead& overhead) {
       }));
 }
 
+/// What `lacuna run --set` gave the program.
+struct SetFromOutside {
+  std::string name, outcome;
+};
+
+constexpr std::string_view kSettingPrefix = "set.";
+
+std::vector<SetFromOutside> settingsOf(const Analysis& analysis) {
+  std::vector<SetFromOutside> settings;
+  const Store* store = analysis.store.get();
+  for (std::uint64_t i = 0; store != nullptr && i < store->rows<prof::Environment>(); ++i) {
+    const auto row = store->row<prof::Environment>(i);
+    const std::string_view key = store->text(row.key);
+    if (!key.starts_with(kSettingPrefix)) continue;
+    settings.push_back({std::string(key.substr(kSettingPrefix.size())), std::string(store->text(row.value))});
+  }
+  return settings;
+}
+
+const Column<SetFromOutside> kSettings[]{
+    {{"name", "", ColumnKind::Name, "`loader.workers`"}, kValueOf<&SetFromOutside::name>},
+    {{"outcome", "", ColumnKind::Text, "the setting, where it was applied and how often, or why not"},
+     kValueOf<&SetFromOutside::outcome>},
+};
+
 std::vector<Table> tables(const Analysis& analysis) {
   const Rate rate{analysis.store == nullptr ? 0 : samplesPerSecond(analysis)};
   return {traceTable(analysis), placed({}, recordOf("throughput", "how fast the program trains", kRate, rate)),
-          costTable(analysis.of<SelfOverhead>())};
+          costTable(analysis.of<SelfOverhead>()),
+          tableOf("settings", "what `lacuna run --set` gave the program", kSettings, settingsOf(analysis))};
 }
 
 void text(TextPage& page, const Analysis& analysis, int) {
   page.wrapped(oneLine(describeRun(analysis)), 0, 2, "2");
+  for (const SetFromOutside& setting : settingsOf(analysis)) page.wrapped("Set: " + oneLine(setting.outcome), 0, 2);
   page.line();
   page.wrapped(oneLine(verdict(analysis)), 0, 0);
   if (const std::string cost = overheadLine(analysis); !cost.empty()) page.wrapped(cost, 0, 0);
@@ -130,6 +158,8 @@ void text(TextPage& page, const Analysis& analysis, int) {
 
 void html(HtmlPage& page, const Analysis& analysis) {
   page.markup(fmt::format("<p class=\"verdict\">{}</p>\n", xmlText(verdict(analysis))));
+  for (const SetFromOutside& setting : settingsOf(analysis))
+    page.markup(fmt::format("<p class=\"dim\">Set: {}</p>\n", xmlText(setting.outcome)));
   if (const std::string cost = overheadLine(analysis); !cost.empty()) {
     page.markup(fmt::format("<p class=\"dim\">{} It is hatched in the charts, where it is large enough to see.</p>\n",
                             xmlText(cost)));

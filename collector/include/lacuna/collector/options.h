@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lacuna/collector/settings.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::collector {
@@ -65,6 +66,7 @@ struct RunOptions {
   bool replace = false;  ///< a file that is there as `output`; without it, that is an error before the program starts
   Sources sources;
   bool torch = false;                ///< watch PyTorch programs from inside
+  std::vector<Setting> settings;     ///< applied to PyTorch programs from inside; they need `torch`
   std::filesystem::path rawCapture;  ///< folder for what CUPTI hands over; empty: none is kept
   std::int64_t durationNs = 0;       ///< 0: to the end of the program
   std::int64_t delayNs = 0;

@@ -26,13 +26,14 @@ struct RunReport {
   std::vector<Dump> dumps;  ///< those that are there, also where another could not be written
   std::int64_t wallNs = 0;
   prof::DrainStats stats;
-  std::uint64_t samples = 0;       ///< CPU samples
-  std::string sampler;             ///< where they came from, in words; empty when none were wanted
-  int exitCode = 0;                ///< of the program, when no signal killed it
-  int exitSignal = 0;              ///< the signal that killed it, or 0
-  std::vector<std::string> notes;  ///< what could not be recorded or was noticed, in words for the user
-  bool explained = false;          ///< a note says why programs or all are missing in the trace
-  std::uint32_t seen = 0;          ///< processes that there were, recorded or not; 0 in a flight recorder's run
+  std::uint64_t samples = 0;          ///< CPU samples
+  std::string sampler;                ///< where they came from, in words; empty when none were wanted
+  int exitCode = 0;                   ///< of the program, when no signal killed it
+  int exitSignal = 0;                 ///< the signal that killed it, or 0
+  std::vector<std::string> notes;     ///< what could not be recorded or was noticed, in words for the user
+  std::vector<SettingLine> settings;  ///< what came of RunOptions::settings, one for each
+  bool explained = false;             ///< a note says why programs or all are missing in the trace
+  std::uint32_t seen = 0;             ///< processes that there were, recorded or not; 0 in a flight recorder's run
   /// Why there is no whole trace, or not every dump, although the program has run, with the remedy; else empty.
   std::string failure;
 };

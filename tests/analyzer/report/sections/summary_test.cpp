@@ -91,6 +91,17 @@ TEST(SummarySection, SaysWhatIsLostAndThatNothingIsCertainThen) {
   EXPECT_EQ(jsonAt(analysis, "/trace/dropped_events"), "1200");
 }
 
+TEST(SummarySection, HasWhatTheProgramWasGivenFromOutside) {
+  test::SmallTrace trace;
+  trace.kernel(5, 40, "gemm").step(10, 20);
+  trace.builder.append(prof::Environment{.key = trace.builder.intern("set.amp"),
+                                         .value = trace.builder.intern("amp=on (was float32) on 1 Net (a.py:1)")});
+  const Analysis analysis = trace.analysed({});
+  EXPECT_THAT(sectionText(analysis, "summary", 160), HasSubstr("\nSet: amp=on (was float32) on 1 Net (a.py:1)\n"));
+  EXPECT_EQ(jsonAt(analysis, "/settings/0/name"), R"("amp")");
+  EXPECT_THAT(renderHtml(analysis), HasSubstr("Set: amp=on (was float32)"));
+}
+
 TEST(SummarySection, JsonHasTheTraceAndTheWindow) {
   test::SmallTrace trace;
   trace.kernel(5, 40, "gemm").step(10, 20).step(20, 30);

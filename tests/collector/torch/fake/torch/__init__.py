@@ -6,6 +6,7 @@ about operators and memory. FAKE_TORCH_CORE names the folder with the core; with
 import contextlib
 import ctypes
 import os
+import sys
 import types
 
 __version__ = "2.99.0"
@@ -38,7 +39,48 @@ def allocate(address, size):
         _memory.fakeAllocate(address, size)
 
 
+float32, float64, bfloat16 = "float32", "float64", "bfloat16"
+channels_last, contiguous_format = "channels_last", None
+
+
 class Tensor:
+    dtype, device, is_cuda, requires_grad = float32, types.SimpleNamespace(type="cpu"), False, False
+    grad, layout, shape = None, None, (1,)
+
+    def __init__(self, value=1.0, shape=(1,), **attributes):
+        self.value, self.shape = value, shape
+        self.__dict__.update(attributes)
+
+    def dim(self):
+        return len(self.shape)
+
+    def numel(self):
+        return 1
+
+    def is_floating_point(self):
+        return True
+
+    def untyped_storage(self):
+        raise NotImplementedError
+
+    def is_contiguous(self, memory_format):
+        return self.layout == memory_format
+
+    def contiguous(self, memory_format=None):
+        return Tensor(self.value, self.shape, layout=memory_format, dtype=self.dtype)
+
+    def to(self, dtype):
+        return Tensor(self.value, self.shape, layout=self.layout, dtype=dtype)
+
+    def detach(self):
+        return self
+
+    def clone(self):
+        return Tensor(self.value)
+
+    def __float__(self):
+        return self.value
+
     def neg(self):
         global _sequence
         with operator("aten::neg", sequence=_sequence):
@@ -80,19 +122,83 @@ def is_anomaly_enabled():
     return _anomaly
 
 
+def set_anomaly_enabled(mode, check_nan=True):
+    global _anomaly
+    _anomaly = mode
+
+
 @contextlib.contextmanager
 def detect_anomaly():
-    global _anomaly
-    _anomaly = True
+    sys.modules[__name__].set_anomaly_enabled(True)
     yield
-    _anomaly = False
+    sys.modules[__name__].set_anomaly_enabled(False)
+
+
+class emit_nvtx:
+    def __init__(self, enabled=True, record_shapes=False):
+        self.enabled = enabled
+
+
+def gradcheck(function, inputs):
+    raise RuntimeError("this takes hours")
+
+
+_reduced = None
+
+
+@contextlib.contextmanager
+def autocast(device, dtype):
+    global _reduced
+    _reduced = dtype
+    try:
+        yield
+    finally:
+        _reduced = None
+
+
+def is_autocast_enabled(device):
+    return _reduced is not None
+
+
+_threads, _precision = 4, "highest"
+
+
+def get_num_threads():
+    return _threads
+
+
+def set_num_threads(number):
+    global _threads
+    _threads = number
+
+
+def get_float32_matmul_precision():
+    return _precision
+
+
+def set_float32_matmul_precision(precision):
+    global _precision
+    _precision = precision
+
+
+def are_deterministic_algorithms_enabled():
+    return False
+
+
+cuda = types.SimpleNamespace(is_initialized=lambda: bool(os.environ.get("FAKE_GPU")), empty_cache=lambda: print("emptied"),
+                             max_memory_allocated=lambda: 4096, synchronize=lambda: None, is_bf16_supported=lambda: True)
+backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(benchmark=False, deterministic=False))
+multiprocessing = types.SimpleNamespace(get_start_method=lambda: os.environ.get("FAKE_START_METHOD", "fork"))
 
 
 def save(state, file):
     pass
 
 
-def compile(function):
+def compile(function, **options):
+    if os.environ.get("FAKE_COMPILER") == "broken":
+        raise RuntimeError("no compiler")
+    function.__dict__["compiled"] = options
     return function
 
 
@@ -103,6 +209,10 @@ def _backward(tensor):
                 pass
 
 
-autograd = types.SimpleNamespace(backward=_backward, detect_anomaly=detect_anomaly, _get_sequence_nr=lambda: _sequence)
+autograd = types.SimpleNamespace(backward=_backward, detect_anomaly=detect_anomaly, _get_sequence_nr=lambda: _sequence,
+                                 profiler=types.SimpleNamespace(emit_nvtx=emit_nvtx), gradcheck=gradcheck)
 
 from . import nn, optim, utils  # noqa: E402
+
+if os.environ.get("FAKE_WITHOUT"):  # as a version that has not got it
+    del globals()[os.environ["FAKE_WITHOUT"]]

@@ -1,4 +1,4 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 from . import dataloader
-from .dataloader import DataLoader
+from .dataloader import DataLoader, IterableDataset

@@ -66,8 +66,18 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             worker.join()
 
 
+class IterableDataset:
+    pass
+
+
 class DataLoader:
     batch_size, prefetch_factor, pin_memory = 1, 2, False
+    persistent_workers, timeout, multiprocessing_context, worker_init_fn = False, 0, None, None
+
+    def __setattr__(self, name, value):
+        if name == "persistent_workers":
+            raise ValueError("persistent_workers attribute should not be set after DataLoader is initialized")
+        super().__setattr__(name, value)
 
     def __init__(self, dataset, batches, num_workers=0, context="fork", collate_fn=list):
         self.dataset = dataset
