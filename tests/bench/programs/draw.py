@@ -58,7 +58,7 @@ def costs(draw):
         "compress_ms": draw.uniform(4.0, 30.0),
         "server_ms": draw.uniform(4.0, 30.0),
         "sleep_ms": draw.uniform(2.0, 20.0),
-        "worker_threads": draw.choice((4, 8)),
+        "hash_ms": draw.uniform(4.0, 30.0),
     }
 
 
@@ -88,7 +88,7 @@ def draw(seed):
     for name in possible:
         if len(faults) < wanted and all(go_together(name, other) for other in faults):
             faults.append(name)
-    plan["faults"] = plan["drawn"] = sorted(faults)
+    plan["faults"] = sorted(faults)
     return plan
 
 

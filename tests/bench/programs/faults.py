@@ -27,12 +27,12 @@ CATALOGUE = (
     Fault("heavy-decode", ("loader-wait",), has_loader),
     Fault("slow-collate", ("loader-wait",), has_loader),
     Fault("workers-restarted", ("loader-restarts", "loader-wait"), has_loader),
-    Fault("threads-in-workers", ("too-many-threads", "cores-taken", "loader-wait"), has_loader),
     # The host, between operators.
     Fault("metrics-in-python", ("host-work",)),
     Fault("metrics-in-numpy", ("host-work",)),
     Fault("parses-settings", ("host-work",)),
     Fault("compresses-log", ("host-work",)),
+    Fault("hashes-a-file", ("host-work",)),
     Fault("garbage-collection", ("garbage-collection", "host-work")),
     Fault("checkpoint-each-step", ("checkpoint-stall", "host-work", "host-not-running")),
     Fault("checkpoint-now-and-then", ("checkpoint-stall", "slow-steps", "host-work", "host-not-running")),
@@ -59,8 +59,7 @@ CATALOGUE = (
 BY_NAME = {fault.name: fault for fault in CATALOGUE}
 # Two that would hide each other, or of which one removes the other.
 EXCLUSIVE = (
-    {"slow-storage", "no-workers", "heavy-decode", "slow-collate", "workers-restarted",
-     "threads-in-workers"},
+    {"slow-storage", "no-workers", "heavy-decode", "slow-collate", "workers-restarted"},
     {"checkpoint-each-step", "checkpoint-now-and-then"},
     {"keeps-graphs", "large-temporary"},
 )

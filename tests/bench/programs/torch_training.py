@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import copy
 import gc
+import hashlib
 import json
 import os
 import socket
@@ -63,33 +64,6 @@ class Server(threading.Thread):
         self.ours.recv(64)
 
 
-class WorkerThreads:
-    """Gives each worker of the loader threads of its own."""
-
-    def __init__(self, count):
-        self.count = count
-
-    def __call__(self, worker):
-        import torch
-
-        torch.set_num_threads(self.count)
-
-
-class TensorWork:
-    """Preparation with operators of the framework, which use its threads."""
-
-    def __init__(self, milliseconds):
-        self.milliseconds = milliseconds
-
-    def __call__(self, samples):
-        import torch
-        from torch.utils.data import default_collate
-
-        picture = torch.rand(256, 256)
-        repeat(self.milliseconds, lambda: picture @ picture)
-        return default_collate(samples)
-
-
 class Samples:
     def __init__(self, plan, samples):
         self.inputs, self.targets = samples(plan["samples"])
@@ -126,8 +100,6 @@ class Training:
 
         self.torch = torch
         self.plan, self.faults, self.costs = plan, set(plan["faults"]), plan["costs"]
-        # The repaired program does the same work, with one thread in each worker.
-        self.prepares_tensors = "threads-in-workers" in plan["drawn"]
         self.folder = folder
         torch.manual_seed(plan["seed"])
         if "too-many-threads" in self.faults:
@@ -176,10 +148,6 @@ class Training:
         named = {"prefetch_factor": plan["prefetch"], "persistent_workers": "workers-restarted" not in faults} if workers else {}
         if "slow-collate" in faults:
             named["collate_fn"] = SlowCollate(self.costs["collate_ms"])
-        if self.prepares_tensors and workers:
-            named["collate_fn"] = TensorWork(self.costs["collate_ms"] / 4)
-            if "threads-in-workers" in faults:
-                named["worker_init_fn"] = WorkerThreads(self.costs["worker_threads"])
         return self.torch.utils.data.DataLoader(dataset, batch, shuffle=True, drop_last=True, num_workers=workers, **named)
 
     def epoch(self):
@@ -266,6 +234,8 @@ class Training:
         if "compresses-log" in faults:
             text = self.settings.encode()
             repeat(costs["compress_ms"], lambda: zlib.compress(text, 6))
+        if "hashes-a-file" in faults:
+            repeat(costs["hash_ms"], self.hash_file)
         if self.server is not None:
             self.server.ask(b"step")
         if "sleeps" in faults:
@@ -295,6 +265,10 @@ class Training:
 
         scores = numpy.random.default_rng(0).random(20_000)
         repeat(milliseconds, lambda: numpy.percentile(numpy.sort(scores), (5, 50, 95)))
+
+    def hash_file(self):
+        with open(__file__, "rb") as file:
+            hashlib.sha256(file.read() * 20).hexdigest()
 
     def update_average(self):
         """As written in many scripts: an operator for each parameter."""
