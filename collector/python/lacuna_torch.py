@@ -465,8 +465,8 @@ class Loader:
 
         @functools.wraps(original)
         def __iter__(self):
-            kept = getattr(self, "_iterator", None) is not None  # workers that stay are not started again
-            if kept or not getattr(self, "num_workers", 0):
+            # Workers that are kept begin the next epoch when they have given up the last one.
+            if not getattr(self, "num_workers", 0):
                 return original(self)
             number = getattr(self, "_lacuna_loader", loader.loaders)
             with Phase(loader.voice, b"load", "input"):

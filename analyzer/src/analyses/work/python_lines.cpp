@@ -160,7 +160,7 @@ bool isIdle(const Sample& sample) {
   return !sample.isDeviceBusy && (isOpen || sample.idleToNs - sample.idleFromNs >= kLongHostWorkNs);
 }
 
-void count(Sum& sum, const Sample& sample) {
+void count(Sum& sum, const Sample& sample, bool isFrameworks) {
   PythonLine& line = sum.line;
   ++line.samples;
   const std::int64_t ns = sample.weightNs;
@@ -183,6 +183,7 @@ void count(Sum& sum, const Sample& sample) {
   }
   if (!isIdle(sample)) return;
   prof::addTo(line.idleNs, ns);
+  if (isFrameworks) prof::addTo(line.frameworkNs, ns);
   ++line.idleSamples;
   const TimeWindow seen{sample.timeNs - ns, sample.timeNs};
   // A line that sample after sample sees is one stretch.
@@ -206,7 +207,8 @@ PythonLine finished(Sum&& sum, const Store& store, std::int64_t parts) {
     line.phase = store.text(most->first);
   keepLongest(sum.idle);
   line.idle = std::move(sum.idle);
-  for (std::int64_t* ns : {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs}) {
+  for (std::int64_t* ns :
+       {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs, &line.frameworkNs}) {
     *ns /= parts;
   }
   return line;
@@ -228,7 +230,7 @@ class LineSums {
       sum.line.line = place->line;
     }
     if (!place->inside.empty()) prof::addTo(sum.inside[place->inside], sample.weightNs);
-    count(sum, sample);
+    count(sum, sample, place->isFrameworks);
     ++samples_;
   }
   std::uint64_t samples() const { return samples_; }
@@ -361,6 +363,16 @@ std::vector<PythonWait> PythonLines::waitedFor(std::int64_t nsPerStep) const {
   std::ranges::stable_sort(waits, std::greater(), &PythonWait::ns);
   waits.resize(std::min(waits.size(), kMostPlaces));
   return waits;
+}
+
+std::int64_t PythonLines::frameworkNs() const {
+  std::int64_t ns = 0;
+  std::uint64_t idleSamples = 0;
+  for (const PythonLine& line : step) {
+    prof::addTo(ns, line.frameworkNs);
+    idleSamples += line.idleSamples;
+  }
+  return idleSamples >= kLeastLineSamples ? ns : 0;
 }
 
 std::string listOf(const std::vector<PythonWait>& waits) {

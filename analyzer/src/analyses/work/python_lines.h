@@ -37,6 +37,7 @@ struct PythonLine {
   std::int64_t hostNs = 0;       ///< in nothing that is recorded: the program's own work, and its waits
   /// Of `hostNs`, while the devices had nothing to do for longer than a call of an operator takes.
   std::int64_t idleNs = 0;
+  std::int64_t frameworkNs = 0;  ///< of `idleNs`, in the framework's own Python code
   std::uint64_t idleSamples = 0;
   std::vector<prof::TimeWindow> idle;  ///< the longest few such stretches
 };
@@ -62,6 +63,9 @@ struct PythonLines {
   /// The places that the devices waited for longest in so much time of a step: those that enough samples saw, and that
   /// take kLeastOfWait of it or more.
   [[nodiscard]] std::vector<PythonWait> waitedFor(std::int64_t nsPerStep) const;
+  /// The time of a step that devices waited for the framework's own Python code: what calling it takes, and no work of
+  /// the program's. 0 where too few samples saw it.
+  [[nodiscard]] std::int64_t frameworkNs() const;
 };
 
 /// "train.py:42–44 in metrics 4.10 ms; train.py:57 in log 1.20 ms"

@@ -34,6 +34,10 @@ std::string_view lastPart(std::string_view text, char separator) {
   return at == std::string_view::npos ? text : text.substr(at + 1);
 }
 
+bool isFramework(std::string_view module) {
+  return module == "torch" || module.starts_with("torch.");
+}
+
 /// "numpy sort" of the module numpy.core.fromnumeric and its function sort.
 std::string labelOf(std::string_view module, std::string_view function) {
   return fmt::format("{} {}", module.substr(0, module.find('.')), function);
@@ -86,6 +90,9 @@ PythonPlace PythonPlaces::placeOf(const std::vector<const Frame*>& frames) const
   const auto users = std::ranges::find_if(frames, isUsers);
   const Frame& shown = users != frames.end() ? **users : *frames.back();
   PythonPlace place{shown.function, shown.file, shown.line, {}};
+  const Frame& innermost = *frames.front();
+  place.isFrameworks =
+      isHook(store_->text(innermost.file)) || (&innermost != &shown && isFramework(store_->text(innermost.module)));
   const auto called = std::ranges::find_if(frames.begin(), users,
                                            [&](const Frame* frame) { return !isHook(store_->text(frame->file)); });
   if (called != users && *called != &shown)

@@ -22,6 +22,8 @@ struct PythonPlace {
   prof::StringId function, file;
   std::uint32_t line = 0;
   std::string inside;  ///< the innermost library function that it calls: "numpy sort"; empty: none
+  /// The innermost frame is of PyTorch's own Python code, or of our hook in it: the line calls the framework.
+  bool isFrameworks = false;
 
   /// "train.py:42"
   [[nodiscard]] std::string place(const Store& store) const;

@@ -49,6 +49,8 @@ const Column<PythonLine> kColumns[]{
     {{"idle_ns", "device idle", ColumnKind::Time,
       "of `host_ns`, while the devices had nothing to do for 500 µs or more"},
      kValueOf<&PythonLine::idleNs>},
+    {{"framework_ns", "", ColumnKind::Time, "of `idle_ns`, in PyTorch's own Python code"},
+     kValueOf<&PythonLine::frameworkNs>},
     {{"operators_ns", "", ColumnKind::Time, "of `ns`, in operators and calls that launch work"},
      kValueOf<&PythonLine::operatorsNs>},
     {{"loader_ns", "", ColumnKind::Time, "of `ns`, waiting for a batch"}, kValueOf<&PythonLine::loaderNs>},

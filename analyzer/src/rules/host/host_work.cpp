@@ -6,6 +6,7 @@
 #include <array>
 
 #include "analyses/work/launches.h"
+#include "analyses/work/python_lines.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/host/calls.h"
@@ -57,7 +58,7 @@ std::int64_t workNs(const Facts& facts) {
   const std::int64_t all = facts.costOf(Cause::HostWork);
   const std::int64_t counts =
       facts.worksInPlace() ? std::min(all, facts.analysis.of<IdleCauses>().longHostWorkNs) : all;
-  return counts - facts.asleepNs() - namedPhasesNs(facts.analysis);
+  return counts - facts.asleepNs() - namedPhasesNs(facts.analysis) - facts.analysis.of<PythonLines>().frameworkNs();
 }
 
 void detect(const Facts& facts, Outcome& out) {
@@ -100,8 +101,9 @@ constinit const FindingRule kHostWorkRule{
     .meaning = "The device waits while the host does work of its own between launches.",
     .when =
         "other host work ≥ {least} of the step; where the calling thread executes operators itself, ≥ {least of long} "
-        "in stretches of {long} or more; without checkpoints, garbage collections, and the time that the thread slept, "
-        "as its counters show; the advice changes where launch calls took half of it beyond as many usual ones: a "
+        "in stretches of {long} or more; without checkpoints, garbage collections, PyTorch's own Python code as far as "
+        "samples show it, and the time that the thread slept, as its counters show; the advice changes where launch "
+        "calls took half of it beyond as many usual ones: a "
         "kernel's first launch loads its code; lines of Python are named that take a tenth of it or more and that 10 "
         "samples saw",
     .fix = "code: `host*0`, an upper bound",

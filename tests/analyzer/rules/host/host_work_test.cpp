@@ -75,6 +75,25 @@ TEST(HostWorkFinding, NamesTheLinesOfPythonThatSamplesSaw) {
   EXPECT_EQ(finding->evidence.front().endNs - finding->evidence.front().startNs, 3 * CpuTraining::kMs);
 }
 
+TEST(HostWorkFinding, WhatTheFrameworksOwnPythonTakesIsNoWorkOfTheProgram) {
+  constexpr prof::TimeNs kMs = CpuTraining::kMs;
+  const auto found = [](std::string_view module) {
+    CpuTraining run;
+    run.work(0, 6 * kMs, "aten::add");
+    test::PythonSamples samples(run.out);
+    const auto loop = samples.frame("main", "/home/me/train.py", 10);
+    const auto library = samples.frame("step", "/usr/lib/python3/dist-packages/x/y.py", 7, loop, module);
+    for (int step = 0; step < 12; ++step) {
+      samples.during(step * 10 * kMs, (step * 10 + 6) * kMs, loop, kMs);
+      samples.during((step * 10 + 6) * kMs, (step + 1) * 10 * kMs, library, kMs);
+    }
+    return find(run.analysed(), FindingId::HostWork) != nullptr;
+  };
+  EXPECT_FALSE(found("torch.optim.optimizer"));
+  EXPECT_TRUE(found("numpy.core"));
+  EXPECT_TRUE(found("torchmetrics"));
+}
+
 TEST(HostWorkFinding, WithoutSamplesNamesWhatItNamedBefore) {
   const Analysis analysis = withSampledHostWork(false);
   const Finding* finding = find(analysis, FindingId::HostWork);
