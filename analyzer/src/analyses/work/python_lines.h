@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lacuna/prof/ids.h"
-#include "lacuna/prof/trace.h"
+#include "lacuna/prof/reader.h"
 
 namespace lacuna::analyzer {
 
