@@ -13,7 +13,6 @@
 namespace lacuna::collector {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
