@@ -9,6 +9,7 @@ import random
 from faults import BY_NAME, CATALOGUE, go_together
 
 FAMILIES = ("mlp", "cnn", "transformer", "rnn", "recommender", "autoencoder", "gan")
+LEAST_BATCHES = 4  # of an epoch
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "Adagrad")
 
 
@@ -68,11 +69,12 @@ def draw(seed):
     plan = {
         "seed": seed,
         "family": family,
-        "network": network(draw_from, family),
+        "network": (size := network(draw_from, family)),
         "loader": draw_from.choices(("workers", "own", "none"), (6, 2, 2))[0],
         "workers": draw_from.choice((1, 1, 2)),
         "prefetch": draw_from.choice((2, 2, 4)),
-        "samples": between(draw_from, 256, 2048),
+        # An epoch of a batch or two is hardly a training, and one of none never ends.
+        "samples": max(between(draw_from, 256, 2048), LEAST_BATCHES * size["batch"]),
         "optimizer": draw_from.choice(OPTIMIZERS),
         "clips": draw_from.random() < 0.3,
         "schedules": draw_from.random() < 0.4,

@@ -27,6 +27,11 @@ class Plans(unittest.TestCase):
         self.assertEqual({name for plan in plans for name in plan["faults"]}, set(BY_NAME))
         self.assertEqual({len(plan["faults"]) for plan in plans}, {0, 1, 2})
 
+    def test_every_epoch_has_batches(self):
+        for seed in SEEDS:
+            plan = draw.draw(seed)
+            self.assertGreaterEqual(plan["samples"] // plan["network"]["batch"], draw.LEAST_BATCHES)
+
     def test_faults_fit_their_program_and_each_other(self):
         for seed in SEEDS:
             plan = draw.draw(seed)
