@@ -20,8 +20,8 @@ inline constexpr int kUsage = 2;
 /// What a command ends with when its output did not arrive or something unforeseen happened.
 inline int failureCode = kError;
 
-/// What stands behind the first `--` of `lacuna run` or `tune`, as it was typed; nothing where there is no `--`. It is
-/// kept from the parser, which takes words apart that look like a list to it.
+/// The words behind the first `--` of `lacuna run` or `tune`, as they were typed; nothing where there is no `--`. The
+/// parser does not see them, because it splits words that look like a list.
 inline std::optional<std::vector<std::string>> behindDashes;
 
 /// Adds a subcommand to `app`. Its callback does the work and leaves one of the codes above in `exitCode`.

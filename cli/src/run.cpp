@@ -115,7 +115,7 @@ prof::Status complete(Typed& typed) {
     return prof::Error{"--step-mad says what a slow step is. Add --dump-on slow-step, or leave it out"};
   }
   if (typed.sampleRate) run.samplePeriodNs = periodOf(*typed.sampleRate);
-  // What is no rate is no period either.
+  // A rate of 0 switches sampling off, so it has no period.
   if (typed.pythonHz)
     run.pythonPeriodNs = *typed.pythonHz == 0 ? 0 : std::max<std::int64_t>(periodOf(*typed.pythonHz), 1);
   if (typed.stepMad) run.slowDeviations = *typed.stepMad;

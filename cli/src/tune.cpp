@@ -43,11 +43,11 @@ constexpr std::string_view kUsualBudget = "10m";
 /// A run that takes so much longer than the recorded one hangs, or compiles for longer than it can ever gain.
 constexpr double kLongest = 5;
 constexpr double kLongestExtraSeconds = 180;
-/// Of the machine's memory, the share by which a process may grow without being rejected for it.
+/// A process may grow by one part in so many of the machine's memory. More is rejected.
 constexpr std::uint64_t kRoomShare = 20;
 /// A recorder that was asked to end writes its trace first, and leaves nothing behind.
 constexpr std::int64_t kRecorderGraceNs = 30'000'000'000;
-/// As a shell tells of SIGINT.
+/// The exit code that shells give a program that SIGINT ended.
 constexpr int kInterrupted = 130;
 constexpr double kNsOfASecond = 1e9;
 

@@ -51,7 +51,7 @@ class Candidates {
     if (isWanted && (kept == nullptr || *kept != setting)) all_.push_back({setting, finding, !finding});
   }
 
-  /// What nothing prices is only tried where it was asked for.
+  /// Settings without a price are tried only where --knobs names them.
   void addUnpriced() {
     const std::size_t priced = all_.size();
     if (std::ranges::find(names_, "threads") != names_.end() && situation_.cores > 1)

@@ -14,7 +14,7 @@
 
 namespace lacuna::cli::tune {
 
-/// What a recording shows of a program, as far as it decides what could be set.
+/// Facts about a recorded program that decide which settings fit it.
 struct Situation {
   std::uint32_t cores = 1;
   bool onGpu = false;
@@ -27,12 +27,13 @@ struct Situation {
 /// A setting to price, and where its price comes from.
 struct Candidate {
   collector::Setting setting;
-  /// That prices it; nothing where a replay does, or nothing.
+  /// The finding that prices it, if one does.
   std::optional<analyzer::FindingId> finding{};
   bool replayed = true;
 };
 
-/// What could be set beside `kept`, in no order. `names` are those that are wanted; empty: all that can be priced.
+/// The settings that can be added to `kept`, in no order. `names` limits them to those names; empty: all that can be
+/// priced.
 std::vector<Candidate> candidates(const Situation& situation, std::span<const collector::Setting> kept,
                                   std::span<const std::string> names);
 

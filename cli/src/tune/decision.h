@@ -13,7 +13,7 @@
 
 namespace lacuna::cli::tune {
 
-/// What one run of the program showed.
+/// The measurements of one run of the program.
 struct Measured {
   double nsPerStep = 0;                    ///< mean of its steady steps, from one's end to the next one's
   std::map<std::uint32_t, double> losses;  ///< by step; may be empty

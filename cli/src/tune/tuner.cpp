@@ -90,7 +90,7 @@ class Tuner {
     return 2 * kRunsOfAComparison;
   }
 
-  /// What a comparison of all its pairs could just show.
+  /// The smallest gain that a comparison of all its pairs can show.
   [[nodiscard]] double leastShare() const {
     const double half =
         studentQuantile(limits_.mostPairs - 1) * noise_.deviation() / std::sqrt(static_cast<double>(limits_.mostPairs));
@@ -200,7 +200,7 @@ class Tuner {
     if (failure_.empty()) result_.tries.push_back(std::move(next));
   }
 
-  /// What was gained step by step must show as a whole.
+  /// The settings together must show the gain that each showed alone.
   void confirm() {
     if (kept_.empty()) {
       result_.endNs = result_.beginNs;

@@ -30,20 +30,20 @@ struct Priced {
   Asked asked = Asked::No;
 };
 
-/// What came of a run.
+/// The outcome of a run.
 struct RunOutcome {
   std::optional<Measured> measured;  ///< nothing where the program failed
   std::string failure;               ///< then why
   std::vector<collector::SettingOutcome> outcomes;
 };
 
-/// What the tuner needs of the world.
+/// The programs, the clock and the screen, as the tuner uses them.
 class Machine {
  public:
   virtual ~Machine() = default;
   /// Runs the program. Nothing where it was interrupted.
   virtual std::optional<RunOutcome> run(std::span<const collector::Setting> settings, std::string_view what) = 0;
-  /// What could be set beside what is kept, with its predicted gain.
+  /// The settings that can be added to `kept`, each with its predicted gain.
   virtual prof::Result<std::vector<Priced>> price(std::span<const collector::Setting> kept) = 0;
   [[nodiscard]] virtual double secondsLeft() = 0;
   /// A line for people.

@@ -15,7 +15,7 @@ enum class PhasePlace : std::uint8_t { BeforeSteps, InSteps, BetweenSteps, Behin
 /// "before the steps", "in steps", "between steps", "behind the steps"
 std::string_view phasePlaceName(PhasePlace place);
 
-/// What a program does besides its iterations, or as an unusual part of them.
+/// Work of a program that is no usual part of an iteration.
 struct PhaseUse {
   std::string name;  ///< empty where nothing in the trace names it
   PhasePlace place = PhasePlace::BetweenSteps;

@@ -138,7 +138,7 @@ void addDevices(const Timeline& timeline, prof::ProcessId process, TimeWindow wi
 
 void add(Analysis& analysis, const TraceChunk& chunk) {
   Sampling& sampling = analysis.of<Sampling>();
-  // What cannot be read is left out: other analyses read the same blocks, and fail.
+  // Samples that cannot be read are left out. Other analyses read the same blocks and report the error.
   if (!sampling.isLoaded && !load(analysis, sampling)) sampling.threads.clear();
   if (sampling.threads.empty()) return;
   for (const HostSpan& span : chunk.timeline.host) addHost(sampling, span, chunk.window);
@@ -250,7 +250,7 @@ class LineSums {
   std::uint64_t samples_ = 0;
 };
 
-/// What a mean step is made of: the steady steps, or the whole window where there are none.
+/// The steady steps, or the whole window where there are none.
 std::vector<TimeWindow> countedWindows(const Analysis& analysis) {
   std::vector<TimeWindow> windows;
   for (const Step& step : analysis.steps.steadyWithin(analysis.window)) windows.push_back({step.startNs, step.endNs});

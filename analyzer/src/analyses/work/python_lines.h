@@ -54,7 +54,7 @@ struct PythonWait {
 struct PythonLines {
   std::vector<PythonLine> step;     ///< of the thread that sets the steps
   std::vector<PythonLine> workers;  ///< of the loader's workers, while they prepare batches
-  /// Of the thread that sets the steps, from the devices' first work to the first step, in all.
+  /// The same thread between the devices' first work and the first step, in all.
   std::vector<PythonLine> before;
   std::uint64_t samples = 0;  ///< of the thread that sets the steps, in its steps
   std::uint64_t workerSamples = 0;
