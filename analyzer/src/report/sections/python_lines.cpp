@@ -26,17 +26,28 @@ std::string_view greatestPart(const PythonLine& line) {
   return std::ranges::max_element(parts, {}, [](const auto& part) { return part.first; })->second;
 }
 
+// The columns of all three tables.
+const Column<PythonLine> kFunction = {{"function", "in", ColumnKind::Name, "the function that the line is in"},
+                                      kValueOf<&PythonLine::function>};
+const Column<PythonLine> kInside = {
+    {"inside",
+     "calls",
+     ColumnKind::Name,
+     "the innermost library function that it called, where that took half of the time or more",
+     {},
+     true},
+    kValueOf<&PythonLine::inside>};
+const Column<PythonLine> kSamples = {
+    {"samples", "samples", ColumnKind::Count, "that saw it; below 10 its time is a guess"},
+    kValueOf<&PythonLine::samples>};
+const Column<PythonLine> kFile = {{"file", "", ColumnKind::Name, "the whole name of the file"},
+                                  kValueOf<&PythonLine::file>};
+
 const Column<PythonLine> kColumns[]{
     {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the user's code"},
      kValueOf<&PythonLine::place>},
-    {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
-    {{"inside",
-      "calls",
-      ColumnKind::Name,
-      "the innermost library function that it called, where that took half of the time or more",
-      {},
-      true},
-     kValueOf<&PythonLine::inside>},
+    kFunction,
+    kInside,
     {{"phase", "phase", ColumnKind::Text, "the phase that half of it or more was in", {}, true},
      kValueOf<&PythonLine::phase>},
     {{"ns", "a step", ColumnKind::Time, "wall time of a mean step; without steps, in all"}, kValueOf<&PythonLine::ns>},
@@ -56,43 +67,28 @@ const Column<PythonLine> kColumns[]{
     {{"loader_ns", "", ColumnKind::Time, "of `ns`, waiting for a batch"}, kValueOf<&PythonLine::loaderNs>},
     {{"device_ns", "", ColumnKind::Time, "of `ns`, waiting for a device or in calls of its driver"},
      kValueOf<&PythonLine::deviceNs>},
-    {{"samples", "samples", ColumnKind::Count, "that saw it; below 10 its time is a guess"},
-     kValueOf<&PythonLine::samples>},
-    {{"file", "", ColumnKind::Name, "the whole name of the file"}, kValueOf<&PythonLine::file>},
+    kSamples,
+    kFile,
 };
 
 const Column<PythonLine> kWorkerColumns[]{
     {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the dataset's code"},
      kValueOf<&PythonLine::place>},
-    {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
-    {{"inside",
-      "calls",
-      ColumnKind::Name,
-      "the innermost library function that it called, where that took half of the time or more",
-      {},
-      true},
-     kValueOf<&PythonLine::inside>},
+    kFunction,
+    kInside,
     {{"ns", "a batch", ColumnKind::Time, "wall time of a mean batch"}, kValueOf<&PythonLine::ns>},
-    {{"samples", "samples", ColumnKind::Count, "that saw it; below 10 its time is a guess"},
-     kValueOf<&PythonLine::samples>},
-    {{"file", "", ColumnKind::Name, "the whole name of the file"}, kValueOf<&PythonLine::file>},
+    kSamples,
+    kFile,
 };
 
 const Column<PythonLine> kSetUpColumns[]{
     {{"place", "line", ColumnKind::Name, "file and line of the innermost frame in the user's code"},
      kValueOf<&PythonLine::place>},
-    {{"function", "in", ColumnKind::Name, "the function that the line is in"}, kValueOf<&PythonLine::function>},
-    {{"inside",
-      "calls",
-      ColumnKind::Name,
-      "the innermost library function that it called, where that took half of the time or more",
-      {},
-      true},
-     kValueOf<&PythonLine::inside>},
+    kFunction,
+    kInside,
     {{"ns", "in all", ColumnKind::Time, "wall time"}, kValueOf<&PythonLine::ns>},
-    {{"samples", "samples", ColumnKind::Count, "that saw it; below 10 its time is a guess"},
-     kValueOf<&PythonLine::samples>},
-    {{"file", "", ColumnKind::Name, "the whole name of the file"}, kValueOf<&PythonLine::file>},
+    kSamples,
+    kFile,
 };
 
 std::vector<Table> tables(const Analysis& analysis) {

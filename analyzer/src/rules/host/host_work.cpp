@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/time/phases.h"
 #include "analyses/work/launches.h"
 #include "analyses/work/python_lines.h"
+#include "lacuna/analyzer/timeline.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/host/calls.h"
-#include "rules/host/phase_cost.h"
 
 namespace lacuna::analyzer {
 namespace rules::host_work {
@@ -49,8 +50,9 @@ std::string adviceOn(const Facts& facts, std::int64_t longNs, bool inLaunches) {
 
 /// The time of a step in phases that other findings are about.
 std::int64_t namedPhasesNs(const Analysis& analysis) {
-  return analysis.of<RunPhases>().perStep(costOfPhase(analysis, kCheckpoint).inStepsNs +
-                                          costOfPhase(analysis, kGarbageCollection).inStepsNs);
+  const RunPhases& run = analysis.of<RunPhases>();
+  return run.perStep(run.totalNs(kCheckpoint, PhasePlace::InSteps) +
+                     run.totalNs(kGarbageCollection, PhasePlace::InSteps));
 }
 
 /// Where the thread that calls operators executes them, the device waits for each call.
