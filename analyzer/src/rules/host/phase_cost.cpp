@@ -3,8 +3,9 @@
 #include "rules/host/phase_cost.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "lacuna/prof/bounds.h"
 
@@ -15,7 +16,12 @@ constexpr GainLimit kHidden{.name = "hidden",
                             .reason = "devices may have work meanwhile, so the gain may be nothing",
                             .of = GainLimit::Of::Gain};
 
-}  // namespace
+/// A phase that takes time in the steps, between them, or both.
+struct PhaseCost {
+  std::uint64_t count = 0;
+  std::int64_t totalNs = 0;
+  std::vector<Evidence> longest{};
+};
 
 PhaseCost costOfPhase(const Analysis& analysis, std::string_view name) {
   PhaseCost cost;
@@ -23,11 +29,12 @@ PhaseCost costOfPhase(const Analysis& analysis, std::string_view name) {
     if (use.name != name || (use.place != PhasePlace::InSteps && use.place != PhasePlace::BetweenSteps)) continue;
     cost.count += use.count;
     prof::addTo(cost.totalNs, use.totalNs);
-    if (use.place == PhasePlace::InSteps) prof::addTo(cost.inStepsNs, use.totalNs);
     cost.longest.push_back({use.longest.startNs, use.longest.endNs, std::string(name)});
   }
   return cost;
 }
+
+}  // namespace
 
 std::optional<Finding> phaseFinding(const Facts& facts, std::string_view name, double least) {
   const RunPhases& run = facts.analysis.of<RunPhases>();
