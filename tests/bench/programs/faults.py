@@ -41,7 +41,7 @@ CATALOGUE = (
     Fault("waits-for-a-server", ("host-not-running",)),
     Fault("sleeps", ("host-not-running",)),
     Fault("anomaly-detection", ("debug-mode",)),
-    # What the device computes.
+    # The device's work.
     Fault("sample-by-sample", ("tiny-kernels", "launch-bound"), lambda plan: plan["family"] in ("mlp", "cnn", "rnn")),
     Fault("bias-before-norm", ("bias-before-norm",), lambda plan: plan["family"] in NORMED),
     Fault("gradients-zeroed", ("zero-grad",)),

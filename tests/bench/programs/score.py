@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """Records drawn PyTorch programs and compares the report's findings with the faults that the programs have. A fault
-counts where repairing it makes the unrecorded program faster by LEAST_GAIN or more, or where it costs memory. A finding
-is false where it names no fault of the program and stays when all of them are repaired."""
+counts where repairing it makes the unrecorded program faster by LEAST_GAIN or more in most pairs of runs, or where it
+costs memory. A finding is false where it names no fault of the program and stays when all of them are repaired. The gain
+that a finding predicts is compared with the measured one; both are shares of an iteration."""
 
+import dataclasses
 import json
 import os
 import statistics
@@ -16,7 +18,10 @@ from faults import BY_NAME
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "torch_training.py")
 LEAST_GAIN = 0.05
-PAIRS = 3
+# A machine may compute quicker or slower for minutes, so the runs of a pair follow each other. Pairs are added, two at a
+# time, until the three in the middle agree.
+LEAST_PAIRS, MOST_PAIRS = 3, 7
+AGREE = 0.04
 
 
 class Failed(Exception):
@@ -30,83 +35,136 @@ def run(*words):
     return done.stdout
 
 
-def iteration_ns(times):
-    """The mean iteration; the first quarter is warm-up."""
-    with open(times, encoding="utf-8") as file:
-        ends = [int(line) for line in file]
-    ends = ends[len(ends) // 4:]
-    return (ends[-1] - ends[0]) / (len(ends) - 1)
+@dataclasses.dataclass(frozen=True)
+class Gain:
+    share: float  # of an iteration
+    least: float  # of the three pairs in the middle
+
+    def matters(self):
+        return self.least >= LEAST_GAIN
 
 
 class Programs:
-    """Runs drawn programs, recorded or not."""
+    """Runs drawn programs, recorded or not. With `keep` recordings and gains stay in the folder, and those that lie there
+    are used again: an analyzer can be judged anew without a run."""
 
-    def __init__(self, lacuna, python, folder, seconds):
-        self.lacuna, self.python, self.folder, self.seconds = lacuna, python, folder, seconds
+    def __init__(self, lacuna, python, folder, seconds, keep):
+        self.lacuna, self.python, self.folder, self.seconds, self.keep = lacuna, python, folder, seconds, keep
+        self.server = None
+        self.kept_gains = os.path.join(folder, "gains.json")
+        self.gains = {}
+        if keep and os.path.exists(self.kept_gains):
+            with open(self.kept_gains, encoding="utf-8") as file:
+                self.gains = {key: Gain(*gain) for key, gain in json.load(file).items()}
 
     def words(self, seed, without):
         return [self.python, PROGRAM, "--seed", seed, "--seconds", self.seconds, "--without", ",".join(without)]
 
-    def findings(self, seed, without, keep):
-        """What the report of a recording finds."""
+    def findings(self, seed, without):
+        """The findings in the report of a recording."""
         trace = os.path.join(self.folder, f"seed{seed}{'.repaired' if without else ''}.lcn")
-        run(self.lacuna, "run", "--torch", "--no-report", "--force", "-o", trace, "--", *self.words(seed, without))
+        if not self.keep or not os.path.exists(trace):
+            run(self.lacuna, "run", "--torch", "--no-report", "--force", "-o", trace, "--", *self.words(seed, without))
         report = json.loads(run(self.lacuna, "report", trace, "--json"))
-        if not keep:
+        if not self.keep:
             os.remove(trace)
         return report["findings"]
 
     def plain_ns(self, seed, without):
-        times = os.path.join(self.folder, "times")
-        run(*self.words(seed, without), "--times", times)
-        return iteration_ns(times)
+        """The mean iteration of a run that nobody records."""
+        if self.server is None or self.server.poll() is not None:
+            words = [self.python, PROGRAM, "--serve", "--seconds", str(self.seconds)]
+            self.server = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.server.stdin.write(f"{seed} {','.join(without)}\n")
+        self.server.stdin.flush()
+        answer = self.server.stdout.readline()
+        if not answer:
+            raise Failed(f"the training of seed {seed} without {without} ended with no answer")
+        return int(answer)
 
     def gain(self, seed, without):
-        """By what share an unrecorded iteration is shorter; in pairs, so that what drifts does not look like a gain."""
+        """By what share an unrecorded iteration is shorter, as a Gain."""
+        key = f"{seed} without {','.join(without)}"
+        if key not in self.gains:
+            self.gains[key] = self.measured_gain(seed, without)
+            if self.keep:
+                with open(self.kept_gains, "w", encoding="utf-8") as file:
+                    json.dump({name: dataclasses.astuple(gain) for name, gain in self.gains.items()}, file, indent=1)
+        return self.gains[key]
+
+    def measured_gain(self, seed, without):
         gains = []
-        for pair in range(PAIRS):
-            order = ((), without) if pair % 2 == 0 else (without, ())
+        while True:
+            order = ((), without) if len(gains) % 2 == 0 else (without, ())
             ns = {repaired: self.plain_ns(seed, repaired) for repaired in order}
             gains.append(1 - ns[without] / ns[()])
-        return statistics.median(gains)
+            middle = len(gains) // 2
+            ordered = sorted(gains)
+            agree = len(gains) % 2 == 1 and len(gains) >= LEAST_PAIRS and ordered[middle + 1] - ordered[middle - 1] <= AGREE
+            if agree or len(gains) >= MOST_PAIRS:
+                return Gain(ordered[middle], ordered[middle - 1])
 
 
 class Score:
     def __init__(self):
         self.cases = self.planted = self.found = self.rightly = self.wrongly = 0
+        self.errors, self.inside = [], 0
+
+    def predicted(self, finding, gain):
+        """A line about the prediction of a finding whose fault brings so much."""
+        base = finding["base_ns_per_step"]
+        share, low, high = (finding[f"{key}_ns_per_step"] / base for key in ("predicted_gain", "gain_low", "gain_high"))
+        self.errors.append(abs(share - gain))
+        self.inside += low <= gain <= high
+        return f"{100 * share:.0f} % predicted ({100 * low:.0f} … {100 * high:.0f})"
 
     def figures(self):
         named = self.rightly + self.wrongly
-        return [("torch.cases", self.cases), ("torch.faults", self.planted), ("torch.recall", self.found / max(1, self.planted)),
-                ("torch.precision", self.rightly / max(1, named))]
+        figures = [("torch.cases", self.cases), ("torch.faults", self.planted),
+                   ("torch.recall", self.found / max(1, self.planted)), ("torch.precision", self.rightly / max(1, named))]
+        if self.errors:
+            ordered = sorted(self.errors)
+            figures += [("torch.predictions", len(ordered)), ("torch.median_error", statistics.median(ordered)),
+                        ("torch.p90_error", ordered[len(ordered) * 9 // 10]), ("torch.inside", self.inside / len(ordered))]
+        return figures
 
 
-def judge_faults(programs, seed, faults, found, total):
+def predicting(findings):
+    """The finding whose gain the repair of its fault should bring: the one that predicts most."""
+    priced = [finding for finding in findings if not finding["not_predicted"] and finding["base_ns_per_step"] > 0]
+    return max(priced, key=lambda finding: finding["predicted_gain_ns_per_step"], default=None)
+
+
+def judge_faults(programs, seed, faults, findings, total):
     """A line for each fault of the program."""
     for name in faults:
         fault = BY_NAME[name]
         gain = None if fault.memory else programs.gain(seed, (name,))
-        named = [key for key in fault.findings if key in found]
-        matters = fault.memory or gain >= LEAST_GAIN
+        naming = [finding for finding in findings if finding["id"] in fault.findings]
+        matters = fault.memory or gain.matters()
         total.planted += matters
-        total.found += matters and bool(named)
-        text = "memory" if gain is None else f"{100 * gain:.0f} % faster without it"
-        yield f"{'found ' if named else 'MISSED' if matters else 'small '} {name} ({text}): {', '.join(named) or '-'}"
+        total.found += matters and bool(naming)
+        text = "memory" if gain is None else f"{100 * gain.share:.0f} % faster without it"
+        priced = None if gain is None else predicting(naming)
+        if priced is not None:
+            text += f", {total.predicted(priced, gain.share)}"
+        named = ", ".join(finding["id"] for finding in naming)
+        yield f"{'found ' if naming else 'MISSED' if matters else 'small '} {name} ({text}): {named or '-'}"
 
 
 def is_confirmed(programs, seed, finding):
     """Whether a run that would refute the finding does not. Of a wait for the loader that is one with its batches in
     memory, which takes as long."""
-    return finding["id"] == "loader-wait" and programs.gain(seed, ("loader",)) >= LEAST_GAIN
+    return finding["id"] == "loader-wait" and programs.gain(seed, ("loader",)).matters()
 
 
-def judge_findings(programs, seed, faults, findings, keep, total):
+def judge_findings(programs, seed, faults, findings, total):
     """A line for each finding that claims a fault which is not there: one that names none of the program's, that the
     program without its faults has too, and that a further run refutes."""
     expected = {key for name in faults for key in BY_NAME[name].findings}
     claims = [finding for finding in findings if finding["kind"] == "fault"]
     doubtful = faults and any(finding["id"] not in expected for finding in claims)
-    remaining = {finding["id"] for finding in programs.findings(seed, ("all",), keep)} if doubtful else set()
+    remaining = {finding["id"] for finding in programs.findings(seed, ("all",))} if doubtful else set()
     for finding in claims:
         is_right = finding["id"] in expected or (faults and finding["id"] not in remaining)
         is_right = is_right or is_confirmed(programs, seed, finding)
@@ -116,24 +174,23 @@ def judge_findings(programs, seed, faults, findings, keep, total):
             yield f"FALSE  {finding['title']} [{finding['id']}]"
 
 
-def judge(programs, seed, total, keep):
+def judge(programs, seed, total):
     plan = draw.draw(seed)
-    findings = programs.findings(seed, (), keep)
+    findings = programs.findings(seed, ())
     total.cases += 1
     print(f"seed {seed}: {plan['family']}, {len(plan['faults'])} faults, {len(findings)} findings", file=sys.stderr)
-    found = {finding["id"] for finding in findings}
-    for line in judge_faults(programs, seed, plan["faults"], found, total):
+    for line in judge_faults(programs, seed, plan["faults"], findings, total):
         print(f"    {line}", file=sys.stderr, flush=True)
-    for line in judge_findings(programs, seed, plan["faults"], findings, keep, total):
+    for line in judge_findings(programs, seed, plan["faults"], findings, total):
         print(f"    {line}", file=sys.stderr, flush=True)
 
 
 def score(lacuna, python, folder, seeds, seconds=4, keep=False):
     total = Score()
-    programs = Programs(lacuna, python, folder, seconds)
+    programs = Programs(lacuna, python, folder, seconds, keep)
     for seed in seeds:
         try:
-            judge(programs, seed, total, keep)
+            judge(programs, seed, total)
         except Failed as failure:
             print(f"seed {seed}: {failure}", file=sys.stderr, flush=True)
     return total.figures()

@@ -4,10 +4,12 @@
 """Trains the network that a seed draws, with PyTorch on the CPU, as an ordinary script would: nothing in it knows that it
 is recorded.
 
-usage: torch_training.py --seed N [--without FAULT[,…]|all] [--seconds S] [--times FILE] [--print]
+usage: torch_training.py --seed N [--without FAULT[,…]|all] [--seconds S] [--print]
+       torch_training.py --serve [--seconds S]
 
-Trains for at least S seconds and 40 iterations. --without repairs faults of the plan. --times writes when each iteration
-ended, in nanoseconds; --print prints the plan instead of training."""
+Trains for at least S seconds and 40 iterations. --without repairs faults of the plan; --print prints the plan instead of
+training. --serve reads lines of a seed and faults to repair, trains each in a process of its own that has PyTorch already,
+and answers with the mean iteration in nanoseconds, the first quarter left out."""
 
 import argparse
 import contextlib
@@ -17,6 +19,7 @@ import hashlib
 import json
 import os
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -305,24 +308,48 @@ class Training:
                 self.evaluate()
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--without", default="")
-    parser.add_argument("--seconds", type=float, default=4)
-    parser.add_argument("--times", default="")
-    parser.add_argument("--print", action="store_true")
-    options = parser.parse_args()
-    plan = draw.without(draw.draw(options.seed), [name for name in options.without.split(",") if name])
-    if options.print:
-        print(json.dumps(plan))
-        return
+def train(plan, seconds):
+    """When each iteration ended."""
     with tempfile.TemporaryDirectory() as folder:
         training = Training(plan, folder)
-        training.run(options.seconds)
-    if options.times:
-        with open(options.times, "w", encoding="utf-8") as file:
-            file.writelines(f"{end}\n" for end in training.ends)
+        training.run(seconds)
+    return training.ends
+
+
+def planned(seed, without):
+    return draw.without(draw.draw(seed), [name for name in without.split(",") if name])
+
+
+def serve(seconds):
+    # The first optimizer imports the compiler. PyTorch starts no thread before it computes, so it can be forked.
+    import torch._dynamo  # noqa: F401
+
+    for line in sys.stdin:
+        seed, without = (line.rstrip("\n") + " ").split(" ")[:2]
+        child = os.fork()
+        if child == 0:
+            ends = train(planned(int(seed), without), seconds)
+            ends = ends[len(ends) // 4:]
+            print(round((ends[-1] - ends[0]) / (len(ends) - 1)), flush=True)
+            os._exit(0)
+        if os.waitpid(child, 0)[1] != 0:
+            sys.exit(f"the training of seed {line.strip()} failed")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--without", default="")
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--print", action="store_true")
+    parser.add_argument("--serve", action="store_true")
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.seconds)
+    elif options.print:
+        print(json.dumps(planned(options.seed, options.without)))
+    else:
+        train(planned(options.seed, options.without), options.seconds)
 
 
 if __name__ == "__main__":
