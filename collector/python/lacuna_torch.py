@@ -71,10 +71,12 @@ class Voice:
 
 class Steps:
     """One iteration of training, from its first sign (a batch is asked for, a model is called) to the end of the step of
-    the first optimizer that stepped. When that is gone, or steps no more (a model for each fold), another takes its place.
-    Phases are its load, forward, backward and optimizer parts."""
+    one optimizer, the leader: the first that stepped, or the one that steps last before each batch, so that a game of two
+    networks ends with the second one's part. When the leader is gone, or steps no more (a model for each fold), another
+    takes its place. Phases are its load, forward, backward and optimizer parts."""
 
     PATIENCE = 16  # steps of others in a row that are nothing unusual, as of a critic that is trained more often
+    PROOF = 3  # batches in a row before which another was last; a critic's steps have batches between them
 
     def __init__(self, voice):
         self.voice = voice
@@ -84,6 +86,9 @@ class Steps:
         self.leader = lambda: None  # the optimizer whose step ends a step, as long as the program keeps it
         self.others = 0  # steps of other optimizers since its last one
         self.most_others = 0  # between two of its steps
+        self.last = lambda: None  # the optimizer that stepped last since a batch was asked for
+        self.heir = lambda: None  # an optimizer that was last instead of the leader
+        self.proofs = 0  # batches in a row before which it was
         self.process = os.getpid()
 
     def ours(self):
@@ -97,7 +102,19 @@ class Steps:
         self.level = self.voice.open_step(self.index, samples)
         self.thread = threading.get_ident()
 
+    def ask_for_batch(self):
+        """A step begins, and shows which optimizer ended the one before."""
+        if self.last() is not None and self.ours():
+            self.proofs = self.proofs + 1 if self.last() is self.heir() else 1
+            self.heir = self.last
+            if self.proofs >= self.PROOF and self.heir() is not self.leader():
+                self.leader = self.heir
+                self.others = self.most_others = 0
+            self.last = lambda: None
+        self.begin()
+
     def end(self, optimizer):
+        self.last = weakref.ref(optimizer)
         if self.leader() is None or self.others >= max(self.PATIENCE, 2 * self.most_others):
             self.leader = weakref.ref(optimizer)
             self.others = 0
@@ -484,7 +501,7 @@ class Loader:
         # Without gradients it is a validation, whose batches are no part of the training step that follows.
         used_up = self.used_up(iterator)
         if self.torch.is_grad_enabled() and not used_up:
-            self.steps.begin()
+            self.steps.ask_for_batch()
         self.say_depth(iterator, number)
         if getattr(iterator, "_num_yielded", None) == 0:
             iterator._lacuna_batch = 0  # workers that are kept for the next epoch count from 0 again, too
@@ -754,7 +771,7 @@ class AfterImport:
 
 
 def guests():
-    """What the environment asks for besides watching: settings that are applied, steps that are timed."""
+    """The work besides watching that the environment asks for: it applies settings and times steps."""
     found = []
     if os.environ.get("LACUNA_SET"):
         import lacuna_set

@@ -48,6 +48,28 @@ class StepsEnd(unittest.TestCase):
                 self.step(critic)
         self.assertEqual(self.closed, 10)
 
+    def test_with_the_optimizer_that_is_last_before_each_batch(self):
+        first, second = Optimizer(), Optimizer()
+        open_at_batch = []
+        for _ in range(10):
+            open_at_batch.append(self.steps.level is not None)
+            self.steps.ask_for_batch()
+            self.step(first)
+            self.step(second)
+        learnt = lacuna_torch.Steps.PROOF + 1
+        self.assertEqual(open_at_batch[1:learnt], [True] * (learnt - 1))
+        self.assertEqual(open_at_batch[learnt:], [False] * (10 - learnt))
+        self.assertEqual(self.closed, 10)
+
+    def test_with_a_critic_that_has_batches_between_its_steps(self):
+        critic, generator = Optimizer(), Optimizer()
+        for _ in range(10):
+            for _ in range(5):
+                self.steps.ask_for_batch()
+                self.step(critic)
+            self.step(generator)
+        self.assertEqual(self.closed, 50)
+
     def test_with_the_next_optimizer_when_the_first_is_gone(self):
         for _ in range(3):
             optimizer = Optimizer()
