@@ -162,7 +162,7 @@ def measure_text(memory, found):
 
 
 def published(memory, runtime, version):
-    """What the interpreter publishes about itself at the beginning of its state."""
+    """The offsets that the interpreter publishes at the beginning of its state."""
     require(memory.read(runtime, WORD) == b"xdebugpy", "the offsets that CPython publishes")
     found = {}
     for number, name in enumerate(PUBLISHED[version].split()):

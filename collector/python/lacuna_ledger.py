@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""What came of the settings of `lacuna run --set`: the lines that it prints and records at the end."""
+"""The outcome of each setting of `lacuna run --set`: the lines that are printed and recorded at the end."""
 
 import os
 import sys

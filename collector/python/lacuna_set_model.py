@@ -271,7 +271,7 @@ class Models:
 
 
 class Beginning:
-    """What is applied when a program has trained its first step, by when it shows which devices it uses."""
+    """Applies its settings when a program has trained its first step: by then the devices that it uses are known."""
 
     def __init__(self, torch, settings, models):
         self.torch = torch

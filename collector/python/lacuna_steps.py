@@ -156,8 +156,8 @@ def watch_backward(torch, times, steps):
 
 
 def prepare(steps_of):
-    """What is to be called when PyTorch is there. `steps_of` makes the recording's Steps for a voice. All ranks step together
-    and end together."""
+    """Returns the function to call when PyTorch is there. `steps_of` makes the recording's Steps for a voice. All ranks step
+    together and end together."""
     times = Times(os.environ["LACUNA_STEP_TIMES"], int(os.environ.get("LACUNA_STEPS", "0") or 0))
     return lambda torch: begin(torch, times, steps_of(times))
 

@@ -30,9 +30,10 @@ std::string predictedText(const Priced& priced) {
 
 std::string measuredText(const Estimate& measured) {
   if (measured.pairs == 0) return "";
-  // Two pairs that disagree may have an interval of anything.
-  constexpr double kWorthShowing = -10;
-  if (measured.known && measured.low < kWorthShowing) return fmt::format("{} (unsure)", percent(measured.share));
+  // An interval wider than the step leaves everything possible. Two pairs that disagree give such a one.
+  constexpr double kWidest = 1;
+  if (measured.known && measured.high - measured.low > kWidest)
+    return fmt::format("{} (unsure)", percent(measured.share));
   if (!measured.known) return fmt::format("{} (one pair)", percent(measured.share));
   return fmt::format("{} ({:.1f} … {:.1f})", percent(measured.share), kInPercent * measured.low,
                      kInPercent * measured.high);

@@ -8,14 +8,14 @@
 
 #include "tune/tuner.h"
 
-/// What `lacuna tune` found, in words.
+/// The result of `lacuna tune` as text, JSON and a page.
 namespace lacuna::cli::tune {
 
-/// What was tuned, and how.
+/// The program that was tuned, and the runs that took part.
 struct Session {
   std::vector<std::string> command;
   std::uint32_t steps = 0, warmUp = 0;
-  double seconds = 0;  ///< that it took
+  double seconds = 0;  ///< of the whole session
 };
 
 std::string textOf(const Session& session, const Result& result);

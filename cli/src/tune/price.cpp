@@ -26,7 +26,7 @@
 namespace lacuna::cli::tune {
 namespace {
 
-/// Of a child's answer: a line of some hundred bytes for each setting.
+/// The size limit of a child's answer: a line of some hundred bytes for each setting.
 constexpr std::size_t kMostAnswer = 1 << 20;
 
 /// The last value that the program announced.

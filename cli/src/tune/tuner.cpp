@@ -15,7 +15,8 @@
 namespace lacuna::cli::tune {
 namespace {
 
-/// Of the step: what is predicted to bring less is not worth a minute of runs, however quiet the machine is.
+/// A share of the step. A setting that is predicted to bring less is not worth a minute of runs, however quiet the
+/// machine is.
 constexpr double kLeastGain = 0.01;
 /// Other values of a knob that did not help twice are not tried.
 constexpr std::ptrdiff_t kTriesOfAName = 2;
@@ -36,7 +37,7 @@ double meanStep(std::span<const Measured> runs) {
   return runs.empty() ? 0 : sum / static_cast<double>(runs.size());
 }
 
-/// Of one setting, where it was applied.
+/// The places where one setting was applied.
 std::vector<std::string> sitesOf(const collector::Setting& setting,
                                  std::span<const collector::SettingOutcome> outcomes) {
   std::vector<std::string> sites;

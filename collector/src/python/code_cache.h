@@ -30,7 +30,7 @@ class Code {
 
  private:
   friend class CodeCache;
-  /// What makes it this code object: another may come to lie at its address.
+  /// The fields that tell this code object from another that comes to lie at its address.
   struct Identity {
     std::uint64_t file = 0, name = 0, table = 0, units = 0;
     std::int32_t firstLine = 0;
@@ -51,7 +51,7 @@ class CodeCache {
   /// The code at `address`, of whose object `head` holds the first code.size bytes; null where that is no code object.
   /// Valid until the next call.
   Code* at(std::uint64_t address, std::span<const std::byte> head);
-  /// What at() found there last, or null.
+  /// The code that at() found there last, or null.
   Code* known(std::uint64_t address);
   [[nodiscard]] std::size_t size() const { return codes_.size(); }
 

@@ -78,7 +78,7 @@ std::optional<FrameReader::Thread> FrameReader::readThread(std::uint64_t state) 
   return thread;
 }
 
-/// What takes another look: the kernel's number of the thread, and in some versions its innermost frame.
+/// Reads the rest: the kernel's number of the thread, and in some versions its innermost frame.
 bool FrameReader::completeThread(Thread& thread) {
   const auto& places = layout_.thread;
   std::uint64_t frame = 0;
@@ -164,10 +164,10 @@ bool FrameReader::takeFrame(std::uint64_t& frame) {
   return true;
 }
 
-/// The first `fresh` frames are others than before: whether their code is what is known is looked at.
+/// The first `fresh` frames are new since the last read, so their code is compared with the cache.
 bool FrameReader::nameFrames(std::size_t fresh, std::vector<Frame>& frames) {
   frames.clear();
-  // What was forgotten since is fresh, too.
+  // Code that the cache forgot since then counts as new, too.
   for (std::size_t i = raw_.size(); i-- > fresh;) {
     if (codes_.known(raw_[i].code) == nullptr) fresh = i + 1;
     if (fresh == i + 1) break;

@@ -67,7 +67,7 @@ class FrameReader {
   Memory& memory_;
   CodeCache codes_;
   std::uint64_t torn_ = 0;
-  // Of the stack that is being read.
+  // The stack that is being read.
   std::uint64_t chunk_ = 0;
   std::vector<std::byte> chunkBytes_;
   std::vector<std::byte> one_;

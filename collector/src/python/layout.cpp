@@ -53,7 +53,7 @@ class Numbers {
   bool whole_ = true;
 };
 
-/// What is read of a thing must hold all that is taken from it.
+/// The bytes read of an object must hold every field that is taken from it.
 bool fits(const Layout& layout) {
   const auto inCode = [&](std::uint32_t offset, std::uint32_t size) { return offset + size <= layout.code.size; };
   const auto inFrame = [&](std::uint32_t offset, std::uint32_t size) { return offset + size <= layout.frame.size; };

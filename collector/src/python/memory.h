@@ -39,7 +39,7 @@ class ProcessMemory final : public Memory {
   explicit ProcessMemory(int pid) : pid_(pid) {}
   using Memory::read;
   std::size_t read(std::span<const Piece> pieces) override;
-  /// What the last call failed with that read less than all; 0 where none has.
+  /// The errno of the last call that read less than all; 0 where every call read all.
   [[nodiscard]] int error() const { return error_; }
 
  private:

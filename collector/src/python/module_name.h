@@ -7,8 +7,8 @@
 
 namespace lacuna::collector::python {
 
-/// What a file of Python code is called in an import: "numpy.core.fromnumeric" for a file of an installed package or
-/// of Python's own library, the file's name without its ending for one of the program.
+/// The name under which a file of Python code is imported: "numpy.core.fromnumeric" for a file of an installed package
+/// or of Python's own library, the file's name without its ending for one of the program.
 std::string moduleOf(std::string_view file);
 
 }  // namespace lacuna::collector::python

@@ -35,7 +35,7 @@ class PythonSampler {
 
   void start();
   void finish();
-  /// What could not be read, in words for the user.
+  /// Sentences for the user about all that could not be read.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:

@@ -311,6 +311,17 @@ TEST(Page, HasTheTableAndTheLinesOfTheScript) {
   EXPECT_THAT(jsonOf(session, result), HasSubstr("\"kept\": [\"loader.workers=4\"]"));
 }
 
+TEST(Page, CallsAnIntervalWiderThanTheStepUnsure) {
+  Result result;
+  const auto text = [&](double low, double high) {
+    result.tries.resize(1);
+    result.tries[0].judgement.measured = {.share = 0.2, .low = low, .high = high, .pairs = 2, .known = true};
+    return textOf({{"a"}, 40, 8, 60}, result);
+  };
+  EXPECT_THAT(text(-0.3, 0.6), HasSubstr("20.0 % (-30.0 … 60.0)"));
+  EXPECT_THAT(text(-0.5, 0.6), HasSubstr("20.0 % (unsure)"));
+}
+
 TEST(Page, ShowsWhatAProgramWritesAsText) {
   FakeMachine machine;
   machine.effects = {{"fuse=on", {0.5, 0.5, 1, true, "<script>\x1b[2J"}}};
