@@ -10,6 +10,17 @@ if(LACUNA_SANITIZE MATCHES "undefined")
   target_compile_options(lacuna_test_options INTERFACE -fno-sanitize=alignment,pointer-overflow,vptr)
 endif()
 
+# Where the compiler only checks, half of a test's time goes into reading GoogleTest. That alone is read once, so a test still
+# has to include all else that it uses.
+if(LACUNA_CHECK_ONLY AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(lacuna_read_gtest "${CMAKE_CURRENT_BINARY_DIR}/gtest.pch")
+  file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/gtest_headers.cpp" "#include <gmock/gmock.h>\n#include <gtest/gtest.h>\n")
+  add_library(lacuna_read_gtest OBJECT "${CMAKE_CURRENT_BINARY_DIR}/gtest_headers.cpp")
+  target_link_libraries(lacuna_read_gtest PRIVATE lacuna::options lacuna_test_options GTest::gtest GTest::gmock)
+  target_compile_options(lacuna_read_gtest PRIVATE "SHELL:-x c++-header" "SHELL:-Xclang -emit-pch"
+    "SHELL:-Xclang -o -Xclang ${lacuna_read_gtest}")
+endif()
+
 # lacuna_add_test(NAME SOURCES a.cpp … [LIBS targets …] [INCLUDES dirs …] [TIMEOUT s] [LABELS …] [RUN_SERIAL] [ONE_THREAD]
 #   [TOGETHER])
 # One GoogleTest program whose cases ctest discovers under the program's name. ONE_THREAD: what it tests starts no thread,
@@ -33,6 +44,10 @@ function(lacuna_add_test name)
   else()
     lacuna_precompile(${name} gmock/gmock.h gtest/gtest.h filesystem fstream)
     set_property(GLOBAL PROPERTY lacuna_precompiled_test ${name})
+  endif()
+  if(lacuna_read_gtest)
+    target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -include-pch -Xclang ${lacuna_read_gtest}>")
+    add_dependencies(${name} lacuna_read_gtest)
   endif()
   lacuna_unite(${name})
   set(properties TIMEOUT ${arg_TIMEOUT})
