@@ -58,7 +58,7 @@ std::int64_t Facts::asleepNs() const {
 
 bool Facts::threadsCrowd() const {
   const std::uint32_t cores = analysis.of<ProgramFacts>().hostCores;
-  return cores > 0 && analysis.of<StepThread>().busyThreads > cores;
+  return cores > 0 && analysis.of<StepThread>().wantedCores > cores;
 }
 
 bool Facts::worksInPlace() const {

@@ -24,8 +24,8 @@ constexpr GainLimit kTaken{.name = "taken",
                            .of = GainLimit::Of::Gain};
 constexpr GainLimit kWaited{.name = "cost",
                             .reason =
-                                "the device waited for it no longer in all; without it other waits may go too, "
-                                "which other findings price",
+                                "the device waited for it no longer in all, or computed more slowly for it; without "
+                                "it other waits may go too, which other findings price",
                             .of = GainLimit::Of::Gain};
 constexpr GainLimit kLost{.name = "cost", .reason = "no fix wins back more than the cost", .of = GainLimit::Of::Gain};
 constexpr GainLimit kOtherWaits{.name = "other-waits",
@@ -144,8 +144,9 @@ void Outcome::addBounded(Finding finding, std::string_view change) {
     GainChain& chain = finding.gainChain;
     chain.low.atMost(kOtherWaits, 0);
     if (finding.costNsPerStep > 0) {
-      chain.gain.atMost(kWaited, finding.costNsPerStep);
-      chain.high.atMost(kWaited, finding.costNsPerStep);
+      const std::int64_t mostNs = finding.costNsPerStep + chain.prediction->freedNsPerStep;
+      chain.gain.atMost(kWaited, mostNs);
+      chain.high.atMost(kWaited, mostNs);
     }
     // Anything from nothing to all of it is as likely, so half of it comes true half of the time.
     finding.confidence /= 2;

@@ -7,6 +7,8 @@
 #include <unordered_map>
 
 #include "analyses/disturbance/core_contention.h"
+#include "analyses/disturbance/thread_share.h"
+#include "analyses/loader/loader.h"
 #include "analyses/time/chunks.h"
 #include "analyses/work/launch_index.h"
 #include "analyses/work/name_guesses.h"
@@ -93,6 +95,11 @@ class Builder {
   /// When the launching thread could go on.
   [[nodiscard]] TimeNs returned(const Launched& item) const {
     return isInPlace(item) ? item.span->endNs : item.launch->endNs;
+  }
+  /// From one batch to the next of workers that have no other to wait for.
+  [[nodiscard]] std::int64_t leastPeriodNs() const {
+    const LoaderStats& loader = analysis_.of<LoaderStats>();
+    return std::max<std::int64_t>(1, loader.batchNs() / std::max(1u, loader.workers));
   }
   [[nodiscard]] bool blocks(const Launched& item) const { return returned(item) >= item.span->endNs; }
 
@@ -393,7 +400,8 @@ void Builder::fillItems(Simulator::Model& model) {
     }
     if (item.kind == HostItemKind::LoaderWait) {
       const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
-      item.periodNs = item.durNs > interval / kLateParts ? interval : 0;
+      item.handsOver = analysis_.of<LoaderVerdict>().bound == LoaderBound::HandOver;
+      item.periodNs = item.durNs <= interval / kLateParts ? 0 : item.handsOver ? leastPeriodNs() : interval;
       item.beginsEpoch = std::ranges::binary_search(epochs, from.span->startNs);
       lastReady = end;
     }
@@ -466,6 +474,24 @@ double lostToOthers(const CoreContention& contention) {
   return others ? std::min(kMostLost, share) : 0;
 }
 
+/// The team's other threads want cores for the rest of the training's time on cores: what the thread that launches
+/// wants is its own work and its operators'. 1 where threads were not watched.
+double teamOfWork(const Simulator::Model& model, const StepThread& threads) {
+  if (model.queueCores < 2 || threads.wantedCores <= 0) return 1;
+  double ownNs = 0, workNs = 0;
+  for (const HostItem& item : model.items) {
+    prof::addTo(ownNs, static_cast<double>(item.gapNs));
+    if (item.kind == HostItemKind::Launch) prof::addTo(ownNs, static_cast<double>(item.durNs));
+    if (item.kind == HostItemKind::LoaderWait && model.loader.serial)
+      prof::addTo(ownNs, static_cast<double>(item.durNs) * std::clamp(model.loader.cpuShare, 0.0, 1.0));
+  }
+  for (const DeviceNode& node : model.nodes) prof::addTo(workNs, static_cast<double>(node.durNs));
+  const double allNs =
+      threads.wantedCores * static_cast<double>(model.measured.typicalNs()) * static_cast<double>(model.steps);
+  if (workNs <= 0) return 1;
+  return std::clamp((allNs - ownNs - workNs) / (workNs * (model.queueCores - 1)), 0.0, 1.0);
+}
+
 }  // namespace
 
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
@@ -489,6 +515,7 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   model->loader = loaderModel(analysis, *model);
   model->measured.runLength = runLengthOf(model->loader, model->steps);
   model->busyNs = builder.busyPerStep(*model);
+  model->teamOfWork = teamOfWork(*model, analysis.of<StepThread>());
   model->steady = steadyProgram(*model);
   model->stepNoise = stepNoise(model->measured);
   return model;

@@ -65,6 +65,7 @@ struct HostItem {
   std::size_t node = kNowhere;  ///< the work launched, or waited for
   std::size_t room = kNowhere;  ///< a launch that had to wait for room in its queue: the work that made it
   std::int64_t periodNs = 0;    ///< loader: from the batch before becoming ready to this one; 0: it was ready in time
+  bool handsOver = false;       ///< loader: the wait is for handing over, by workers with time to spare
   bool beginsEpoch = false;     ///< loader: workers prepare nothing of an epoch before its first batch is asked for
   bool blocks = false;          ///< a launch that returns when its work is done, or that executes it itself
   bool inOptimizer = false;
@@ -136,6 +137,7 @@ struct Simulator::Model {
   [[nodiscard]] const Calibration& factors() const { return calibration ? *calibration : Calibration::builtIn(); }
   std::uint32_t hostCores = 0;
   std::uint32_t queueCores = 0;  ///< cores that a running piece of work takes; 0 for a device of its own
+  double teamOfWork = 1;         ///< of the work's time, that it takes all of them
   std::int64_t busyNs = 0;       ///< what a typical step takes of the device that works most, queues side by side
   double stepNoise = 0;          ///< standard error of the typical step, relative
   double lostShare = 0;          ///< of the time that threads wanted to run, what other programs took

@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "whatif/replay.h"
-#include "lacuna/prof/bounds.h"
 
 #include <algorithm>
+
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
 
 /// Before any time of a replay, with room to subtract.
 constexpr std::int64_t kLongAgo = INT64_MIN / 2;
+/// A step is known well enough within this share of it.
+constexpr double kSettled = 0.002;
 
 }  // namespace
 
@@ -32,7 +35,8 @@ std::int64_t LoaderLine::take(const HostItem& item, std::int64_t now) {
 
 std::int64_t LoaderLine::recorded(const HostItem& item, std::int64_t now) {
   const std::int64_t arrives = now + item.durNs;
-  ready_ = item.periodNs == 0 || ready_ == INT64_MIN ? arrives : std::max(now, ready_ + item.periodNs);
+  if (item.periodNs == 0 || ready_ == INT64_MIN) return ready_ = arrives;
+  ready_ = std::max(item.handsOver ? arrives : now, ready_ + item.periodNs);
   return ready_;
 }
 
@@ -113,34 +117,43 @@ void Replay::launch(const HostItem& item) {
   if (item.blocks) host_ = std::max(host_, end_[item.node]) + item.durNs;
 }
 
-double computedPerStep(const Scenario& scenario) {
-  const Simulator::Model& base = *scenario.base;
-  double sum = 0;
-  for (const HostItem& item : scenario.items) {
-    sum += static_cast<double>(item.gapNs);
-    if (item.kind == HostItemKind::Launch) {
-      sum += static_cast<double>(item.durNs);
-      if (!scenario.removed[item.node])
-        sum += static_cast<double>(scenario.nodes[item.node].durNs) * static_cast<double>(base.queueCores);
-    } else if (item.kind == HostItemKind::LoaderWait) {
-      sum += static_cast<double>(scenario.loader.batchNs) * std::max(0.0, scenario.loader.cpuShare);
-    }
-  }
-  return sum / static_cast<double>(base.steps);
+namespace {
+
+/// The time in which the workers prepare the batches of a step.
+std::int64_t preparedNsPerStep(const Scenario& scenario) {
+  const auto batches = std::ranges::count(scenario.items, HostItemKind::LoaderWait, &HostItem::kind);
+  const double perWorker = static_cast<double>(batches) / static_cast<double>(std::max(1u, scenario.loader.workers));
+  return prof::wholeOf<std::int64_t>(perWorker * static_cast<double>(scenario.loader.batchNs) /
+                                     static_cast<double>(scenario.base->steps));
 }
 
-std::int64_t replay(const Scenario& scenario, GainLimits* limits) {
+}  // namespace
+
+std::int64_t replayUnshared(const Scenario& scenario) {
   Replay run(scenario);
-  if (scenario.pipelined) run.pass();
-  const std::int64_t step = run.pass().typicalNs();
-  if (!scenario.pipelined || scenario.base->hostCores == 0) return step;
-  const double cores = scenario.base->hostCores;
-  const auto shared = prof::wholeOf<std::int64_t>(computedPerStep(scenario) / cores);
-  // The recorded run had the same cores, so sharing them makes nothing slower than that.
-  const std::int64_t leastNs = std::min(shared, scenario.base->measured.typicalNs());
-  GainLimits unseen;
-  return (limits == nullptr ? unseen : *limits)
-      .atLeast({.name = "cores", .reason = "all that a step computes shares the host's cores"}, step, leastNs);
+  if (!scenario.pipelined) return run.pass().typicalNs();
+  run.pass();
+  // Batches that lie ready when a pass begins may last it to its end, and no longer.
+  return std::max(run.pass().typicalNs(), preparedNsPerStep(scenario));
+}
+
+/// In shorter steps workers are busier, and that makes steps longer. So the step lies between any one and the step that
+/// follows from it.
+SharedStep onSharedCores(const Scenario& scenario) {
+  if (!CoreSharing::applies(scenario)) return {replayUnshared(scenario), {}};
+  const CoreSharing sharing(scenario);
+  const auto followingNs = [&](const Stretch& by) { return replayUnshared(stretched(scenario, by)); };
+  std::int64_t leastNs = followingNs(sharing.alone());
+  std::int64_t mostNs = std::max(leastNs, followingNs(sharing.against(leastNs)));
+  while (static_cast<double>(mostNs - leastNs) > std::max(1.0, kSettled * static_cast<double>(mostNs))) {
+    const std::int64_t stepNs = leastNs + (mostNs - leastNs) / 2;
+    (followingNs(sharing.against(stepNs)) > stepNs ? leastNs : mostNs) = stepNs;
+  }
+  return {mostNs, sharing.against(leastNs)};
+}
+
+std::int64_t replay(const Scenario& scenario) {
+  return onSharedCores(scenario).ns;
 }
 
 }  // namespace lacuna::analyzer

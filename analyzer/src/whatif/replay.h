@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "whatif/core_sharing.h"
 #include "whatif/scenario.h"
 
 namespace lacuna::analyzer {
 
-/// When batches become ready. As recorded: in time where the consumer did not wait, at the recorded pace where it did.
-/// Of a changed loader: each worker takes the next batch when it is done, never further ahead than the prefetch depth.
+/// When batches become ready. As recorded: in time where the consumer did not wait, at the recorded pace where it did,
+/// or as long behind the consumer's asking as recorded where handing them over takes so long. Of a changed loader: each
+/// worker takes the next batch when it is done, never further ahead than the prefetch depth.
 class LoaderLine {
  public:
   explicit LoaderLine(const Scenario& scenario);
@@ -54,11 +56,19 @@ class Replay {
   std::int64_t to_ = 0;
 };
 
-/// What a step computes on the host's cores, whoever does it: a step cannot be shorter than that shared among them.
-double computedPerStep(const Scenario& scenario);
+/// The typical step where the training and the loader's workers share the host's cores, and how much longer its parts
+/// take than they were recorded.
+struct SharedStep {
+  std::int64_t ns = 0;
+  Stretch by;
+};
+SharedStep onSharedCores(const Scenario& scenario);
 
-/// The typical step of the replay. Changed loaders are replayed twice, of which the first fills the pipeline. Adds the
-/// limits it passes to `limits`, unless that is null.
-std::int64_t replay(const Scenario& scenario, GainLimits* limits = nullptr);
+/// The typical step of the replay, on shared cores. Changed loaders are replayed twice, of which the first fills the
+/// pipeline.
+std::int64_t replay(const Scenario& scenario);
+
+/// The same with cores for all.
+std::int64_t replayUnshared(const Scenario& scenario);
 
 }  // namespace lacuna::analyzer

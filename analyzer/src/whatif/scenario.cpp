@@ -87,6 +87,7 @@ Scenario changed(const Simulator::Model& model, std::span<const Change> changes,
   const std::vector<HostItem>& items = steadily ? model.steady.items : model.items;
   Scenario scenario{&model, nodes, items, std::vector<char>(nodes.size(), 0), model.loader};
   scenario.unstalled = unstalls;
+  scenario.bound = bound;
   scenario.pipelined = unstalls && model.loader.canBePlayed();
   for (const Change& change : changes) {
     if (const ChangeType& type = typeOf(change); type.apply != nullptr) type.apply(scenario, change, bound);

@@ -28,6 +28,7 @@ struct Scenario {
   bool pipelined = false;  ///< batches are prepared by workers of the model, not at the recorded pace
   bool touched = false;    ///< a change altered something
   bool unstalled = false;  ///< changes take waits away, so that steady steps are what is replayed
+  Bound bound = Bound::Likely;
 };
 
 /// Adds the limits that the model passes to `limits`, unless that is null.

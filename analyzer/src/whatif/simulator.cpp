@@ -7,6 +7,7 @@
 
 #include "lacuna/prof/bounds.h"
 #include "whatif/changes/registry.h"
+#include "whatif/core_sharing.h"
 #include "whatif/replay.h"
 #include "whatif/scenario.h"
 
@@ -62,9 +63,8 @@ std::pair<std::int64_t, std::int64_t> typicalWindow(const Completions& completio
 
 /// Whether preparing batches computes, and the host's cores are hardly enough for that and all else of a step.
 bool coresBind(const Scenario& scenario, std::int64_t stepNs) {
-  const std::uint32_t cores = scenario.base->hostCores;
-  if (!scenario.pipelined || cores == 0 || scenario.loader.cpuShare < kComputingLoader) return false;
-  return computedPerStep(scenario) / cores > kCoresBusy * static_cast<double>(stepNs);
+  if (!CoreSharing::applies(scenario) || scenario.loader.cpuShare < kComputingLoader) return false;
+  return CoreSharing(scenario).wantedCores(stepNs) > kCoresBusy * scenario.base->hostCores;
 }
 
 /// What one piece of a step, or a wait that comes with it, has become shorter by.
@@ -184,7 +184,7 @@ class Predicting {
   }
 
   void predictStep() {
-    stepNs_ = replay(likely_, &out_.limits);
+    stepNs_ = shared();
     if (likely_.unstalled) {
       stepNs_ = out_.limits.atLeast({.name = "waits",
                                      .reason = "waits that go save no more than themselves and all that they "
@@ -207,6 +207,29 @@ class Predicting {
     const auto first =
         std::ranges::find_if(passed, [](const GainLimit& limit) { return limit.of == GainLimit::Of::Step; });
     out_.playedNsPerStep = first == passed.end() ? stepNs_ : first->beforeNs;
+  }
+
+  /// The replayed step, with the host's cores shared. That is a limit where it makes the step longer.
+  std::int64_t shared() {
+    const auto [stepNs, by] = onSharedCores(likely_);
+    if (!CoreSharing::applies(likely_)) return stepNs;
+    bounded_ = true;
+    out_.freedNsPerStep = freedPerStep(by);
+    const std::int64_t aloneNs = replayUnshared(likely_);
+    return out_.limits.atLeast(
+        {.name = "cores", .reason = "the loader's workers and the training share the host's cores"},
+        std::min(aloneNs, stepNs), stepNs);
+  }
+
+  /// By how much the training's own work on the cores becomes shorter; nothing where it becomes longer.
+  [[nodiscard]] std::int64_t freedPerStep(const Stretch& by) const {
+    double ns = 0;
+    for (const HostItem& item : likely_.items) {
+      prof::addTo(ns, static_cast<double>(item.gapNs) * (1 - by.host));
+      if (item.kind != HostItemKind::Launch || model_.queueCores == 0) continue;
+      prof::addTo(ns, static_cast<double>(likely_.nodes[item.node].durNs) * (1 - by.work));
+    }
+    return std::max<std::int64_t>(0, prof::wholeOf<std::int64_t>(ns / static_cast<double>(model_.steps)));
   }
 
   void predictTaken() {
@@ -290,7 +313,8 @@ Prediction Simulator::play(std::span<const Change> changes) const {
 }
 
 DrawnStep Simulator::draw(std::span<const Change> changes) const {
-  const Scenario scenario = scenarioOf(*model_, changes, Bound::Likely);
+  const Scenario unshared = scenarioOf(*model_, changes, Bound::Likely);
+  const Scenario scenario = stretched(unshared, onSharedCores(unshared).by);
   const auto warm = [&] {
     Replay run(scenario);
     if (scenario.pipelined) run.pass();

@@ -201,37 +201,40 @@ TEST(Replay, WorkersPrepareSideBySideAndNoFurtherAheadThanAllowed) {
   }
 }
 
-TEST(Replay, WhatIsComputedSharesTheCores) {
-  Program program;
-  program.launch(30, 100).batch(10, 0).nextStep().launch(50, 100).batch(10, 0);
-  program.model.queueCores = 2;
-  Scenario scenario = program.scenario();
-  scenario.loader.batchNs = 1'000;
-  EXPECT_DOUBLE_EQ(computedPerStep(scenario), (100 + 2 * 2 + 2 * 2 * 100) / 2.0) << "no share is known";
-  scenario.loader.cpuShare = 0.5;
-  EXPECT_DOUBLE_EQ(computedPerStep(scenario), (100 + 2 * 2 + 2 * 2 * 100) / 2.0 + 500);
-  scenario.removed[0] = 1;
-  EXPECT_DOUBLE_EQ(computedPerStep(scenario), (100 + 2 * 2 + 2 * 100) / 2.0 + 500);
+TEST(Replay, HandingABatchOverLastsAsLongAsRecorded) {
+  for (const bool handsOver : {false, true}) {
+    Program program;
+    for (int i = 0; i < 8; ++i) {
+      program.batch(20, 30, handsOver ? 10 : 50).nextStep();
+      program.model.items.back().handsOver = handsOver;
+    }
+    program.batch(20, 30, 50);
+    const auto pace = [](const std::vector<std::int64_t>& at) { return at[6] - at[5]; };
+    EXPECT_EQ(pace(program.completions()), 50);
+    for (HostItem& item : program.model.items) item.gapNs = 5;
+    EXPECT_EQ(pace(program.completions()), handsOver ? 35 : 50) << "a busy worker keeps its pace";
+    for (HostItem& item : program.model.items) item.durNs = 1;
+    EXPECT_EQ(pace(program.completions()), handsOver ? 10 : 50) << "no faster than batches are prepared";
+  }
 }
 
-TEST(Replay, CoresLimitAChangedLoaderButMakeNothingSlowerThanItWas) {
+TEST(Replay, WorkersThatComputeShareTheCoresWithTheTraining) {
   Program program;
-  for (int i = 0; i < 7; ++i) program.batch(10, 0).nextStep();
-  program.batch(10, 0);
+  for (int i = 0; i < 7; ++i) program.batch(100, 0).nextStep();
+  program.batch(100, 0);
   program.model.hostCores = 2;
-  program.model.measured = {.atNs = {0, 800, 1'600, 2'400, 3'200}, .totalNs = 4'000};
+  program.model.loader.serial = true;
+  program.model.measured = {.atNs = {0, 1'100, 2'200, 3'300, 4'400}, .totalNs = 5'500};
   Scenario scenario = program.scenario();
   scenario.pipelined = true;
   scenario.loader = {.workers = 50, .batchNs = 1'000, .cpuShare = 1};
-  GainLimits limits;
-  EXPECT_EQ(replay(scenario, &limits), 505) << "a batch and 10 ns of the host on two cores";
-  ASSERT_EQ(limits.all().size(), 1U);
-  EXPECT_EQ(limits.all().front().name, "cores");
-  EXPECT_EQ(limits.all().front().beforeNs, 10);
-  program.model.hostCores = 1;
-  EXPECT_EQ(replay(scenario), 800) << "the recorded step";
+  EXPECT_EQ(replayUnshared(scenario), 100);
+  EXPECT_NEAR(static_cast<double>(replay(scenario)), 550, 60) << "a batch and 100 ns of the host on two cores";
+  scenario.loader.cpuShare = 0;
+  EXPECT_EQ(replay(scenario), 100) << "workers that wait need no core";
+  scenario.loader.cpuShare = 1;
   program.model.hostCores = 0;
-  EXPECT_EQ(replay(scenario), 10) << "the cores are not known";
+  EXPECT_EQ(replay(scenario), 100) << "the cores are not known";
 }
 
 TEST(Replay, ADrawnWindowHoldsWhatLiesInIt) {

@@ -127,6 +127,7 @@ struct Prediction {
   /// The time that the change takes off the program's pieces: no step becomes shorter by more than that. Nothing where
   /// the change also removes waits, since those may have been for anything.
   std::optional<std::int64_t> takenNsPerStep;
+  std::int64_t freedNsPerStep = 0;      ///< by how much the training computes quicker, as workers leave it the cores
   std::int64_t workTakenNsPerStep = 0;  ///< by how much the devices' work becomes less
   bool touched = false;              ///< something that was recorded would change; else the replay knows nothing of it
   double confidence = 0;             ///< that at least half of the gain comes true

@@ -9,6 +9,7 @@
 
 #include "analyses/parts.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -78,7 +79,19 @@ prof::Result<std::unordered_map<prof::ThreadId, double>> sharesOf(const Store& s
   return out;
 }
 
-/// Threads that prepare batches.
+}  // namespace
+
+prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
+                                 prof::TimeWindow window) {
+  const auto tracks = tracksOf(store, counter);
+  const auto track = tracks.find(thread);
+  if (track == tracks.end()) return -1.0;
+  const auto means = meanShares(store, {track->second}, window);
+  if (!means) return means.error();
+  const auto mean = means->find(track->second);
+  return mean == means->end() ? -1.0 : mean->second;
+}
+
 prof::Result<std::unordered_set<prof::ThreadId>> loaderThreads(const Store& store, prof::ThreadId consumer) {
   using prof::Range;
   std::unordered_set<prof::ThreadId> out;
@@ -93,17 +106,30 @@ prof::Result<std::unordered_set<prof::ThreadId>> loaderThreads(const Store& stor
   return out;
 }
 
-}  // namespace
-
-prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
-                                 prof::TimeWindow window) {
-  const auto tracks = tracksOf(store, counter);
-  const auto track = tracks.find(thread);
-  if (track == tracks.end()) return -1.0;
-  const auto means = meanShares(store, {track->second}, window);
-  if (!means) return means.error();
-  const auto mean = means->find(track->second);
-  return mean == means->end() ? -1.0 : mean->second;
+prof::Result<double> wantedNs(const Store& store, const std::unordered_set<prof::ThreadId>& threads,
+                              prof::TimeWindow window) {
+  using prof::CounterSample;
+  std::unordered_map<prof::TrackId, TimeNs> lasts;
+  for (const std::string_view counter : {kThreadCpu, kWaitingForCore}) {
+    for (const auto& [thread, track] : tracksOf(store, counter)) {
+      if (threads.contains(thread)) lasts.emplace(track, INT64_MAX);
+    }
+  }
+  if (lasts.empty()) return -1.0;
+  double ns = 0;
+  // A thread's first value may stand for any time before it.
+  const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
+      {}, [&](std::uint64_t, auto time, auto track, auto value) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          const auto last = lasts.find(track[i]);
+          if (last == lasts.end()) continue;
+          const TimeNs from = std::max(last->second, window.startNs), to = std::min(time[i], window.endNs);
+          if (to > from && value[i] > 0) prof::addTo(ns, value[i] / kPercent * static_cast<double>(to - from));
+          last->second = time[i];
+        }
+      });
+  if (!status) return status.error();
+  return ns;
 }
 
 namespace of_step_thread {
@@ -132,12 +158,9 @@ prof::Status compute(Analysis& analysis) {
     const bool isIts = process != topology.processOfThread.end() && process->second == analysis.steps.process;
     if (isIts && share + shareOr(*waited, thread, 0) >= kBusy) busy.push_back(thread);
   }
-  if (busy.size() > analysis.of<ProgramFacts>().hostCores) {
-    // All ranges are read for the threads of a loader, so only where it matters how many threads are left.
-    const auto loaders = loaderThreads(store, analysis.steps.thread);
-    if (!loaders) return loaders.error();
-    std::erase_if(busy, [&](prof::ThreadId thread) { return loaders->contains(thread); });
-  }
+  const auto loaders = loaderThreads(store, analysis.steps.thread);
+  if (!loaders) return loaders.error();
+  std::erase_if(busy, [&](prof::ThreadId thread) { return loaders->contains(thread); });
   for (const prof::ThreadId thread : busy) {
     const double waits = shareOr(*waited, thread, 0);
     ++found.busyThreads;

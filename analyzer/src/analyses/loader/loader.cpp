@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analyses/disturbance/thread_share.h"
 #include "analyses/loader/loader.h"
 #include "analyses/loader/loader_workers.h"
 #include "analyses/parts.h"
@@ -272,8 +273,44 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
 namespace of_loader {
 namespace {
 
+/// How much of the time that they prepared batches the workers' threads wanted a core; -1 where that was not recorded.
+prof::Result<double> cpuShareOfWorkers(const Analysis& analysis) {
+  const auto threads = loaderThreads(*analysis.store, analysis.steps.thread);
+  if (!threads) return threads.error();
+  const auto wanted = wantedNs(*analysis.store, *threads, analysis.window);
+  if (!wanted || *wanted < 0) return wanted;
+  return std::min(1.0, *wanted / static_cast<double>(analysis.of<LoaderStats>().busyNs));
+}
+
+/// The same of a consumer that prepares its batches itself. Where it slept in the steps, it is taken to have slept
+/// there.
+prof::Result<double> cpuShareOfConsumer(const Analysis& analysis) {
+  const auto steady = analysis.steps.steadyWithin(analysis.window);
+  if (steady.empty()) return -1.0;
+  const prof::TimeWindow window{steady.front().startNs, steady.back().endNs};
+  const auto wanted = wantedNs(*analysis.store, {analysis.steps.thread}, window);
+  if (!wanted || *wanted < 0) return wanted;
+  const double stepNs = static_cast<double>(window.endNs - window.startNs) / static_cast<double>(steady.size());
+  const double asleepNs = stepNs - *wanted / static_cast<double>(steady.size());
+  const double waitNs = static_cast<double>(analysis.of<LoaderStats>().stepWaitNs) /
+                        static_cast<double>(std::max<std::int64_t>(1, analysis.stepCount()));
+  return waitNs <= 0 ? -1 : std::clamp(1 - asleepNs / waitNs, 0.0, 1.0);
+}
+
+/// Where the loader does not count its own time, the counters of threads tell.
+prof::Status addCpuShare(Analysis& analysis) {
+  LoaderStats& stats = analysis.of<LoaderStats>();
+  if (stats.cpuShare >= 0 || stats.busyNs <= 0) return {};
+  const auto share = stats.workers > 0 ? cpuShareOfWorkers(analysis) : cpuShareOfConsumer(analysis);
+  if (!share) return share.error();
+  stats.cpuShare = *share;
+  return {};
+}
+
 prof::Status compute(Analysis& analysis) {
-  return keep(analysis, loaderStats(*analysis.store, analysis.window, analysis.scope));
+  if (const auto kept = keep(analysis, loaderStats(*analysis.store, analysis.window, analysis.scope)); !kept)
+    return kept;
+  return addCpuShare(analysis);
 }
 
 }  // namespace

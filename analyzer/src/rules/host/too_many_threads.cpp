@@ -64,9 +64,9 @@ constinit const FindingRule kTooManyThreadsRule{
     .confidences = rules::too_many_threads::kConfidences,
     .meaning = "More threads of the program compute than there are cores, so they wait for each other.",
     .when =
-        "in the steady steps more threads of the process (without a loader's) want a core for a twentieth of the time "
-        "or more than there are cores, and {waiting} or more of them wait for one at a time: as far as they want more "
-        "cores than there are, without what other programs take",
+        "in the steady steps the threads of the process (without a loader's) that want a core for a twentieth of the "
+        "time or more want more cores together than there are, and {waiting} or more of them wait for one at a time: "
+        "as far as they want more cores than there are, without what other programs take",
     .fix = "code; no gain: how much quicker fewer threads compute is not in the trace",
     .refutedBy = "a run with as many threads as cores that takes as long",
     .detect = rules::too_many_threads::detect,

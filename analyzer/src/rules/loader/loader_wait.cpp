@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 
 #include "analyses/loader/loader.h"
 #include "lacuna/prof/amounts.h"
@@ -28,7 +30,9 @@ constexpr Threshold kComputing{
 constexpr std::int64_t kNearPart = 50;
 constexpr Threshold kNear{"near", 1.0 / kNearPart, Unit::Share,
                           "Workers beyond the number that comes this near to plenty of them bring nothing."};
-constexpr std::array kThresholds{kStall, kIdleWorkers, kLeastGain, kMostlyComputes, kComputing, kNear};
+constexpr Threshold kHalf{"half", 0.5, Unit::Share,
+                          "Where cheaper batches gain twice as much as more workers, the cores bind."};
+constexpr std::array kThresholds{kStall, kIdleWorkers, kLeastGain, kMostlyComputes, kComputing, kNear, kHalf};
 
 constexpr Confidence kTimed{"the workers' times are recorded", 0.9, "Both the waits and their reason are measured."};
 constexpr Confidence kWaitsAlone{"only the waits are recorded", 0.7, "The time of a batch is taken from its wait."};
@@ -104,10 +108,22 @@ bool workersAreIdle(const LoaderStats& loader, std::int64_t stepNs) {
 }
 
 /// Whether batches that cost nothing would hide the wait.
-bool cheaperHelps(const Facts& facts, std::int64_t stepNs) {
-  if (workersAreIdle(facts.analysis.of<LoaderStats>(), stepNs)) return false;
-  const auto free = facts.play("loader*0");
-  return free && free->gainShare() >= kStall;
+bool cheaperHelps(const Facts& facts, const std::optional<Prediction>& free, std::int64_t stepNs) {
+  return !workersAreIdle(facts.analysis.of<LoaderStats>(), stepNs) && free && free->gainShare() >= kStall;
+}
+
+/// Whether more workers win back so little of what batches cost that their cost itself is the fault.
+bool coresBind(const std::optional<Prediction>& more, const std::optional<Prediction>& free) {
+  return more && free && static_cast<double>(more->gainNs()) < kHalf * static_cast<double>(free->gainNs());
+}
+
+std::string cheaperAdvice(const LoaderStats& loader, const std::string& workers) {
+  std::string advice = fmt::format("make preparing a batch cheaper{}; {}", slowStage(loader), workers);
+  if (loader.cpuShare > kMostlyComputes) {
+    advice += fmt::format(": preparing one computes {} of its time, and the training needs the cores",
+                          prof::shareText(loader.cpuShare));
+  }
+  return advice;
 }
 
 std::string adviceOf(const LoaderStats& loader, std::uint32_t workers, bool computes) {
@@ -134,14 +150,17 @@ void detect(const Facts& facts, Outcome& out) {
   if (!loader.workersKnown) return addUnknownWorkers(facts, out, cost);
   const std::uint32_t workers = workersNeeded(facts, stepNs, wait);
   const auto gain = facts.play(fmt::format("loader.workers={}", workers));
+  const auto free = facts.play("loader*0");
   const bool computes = preparingComputes(loader, stepNs);
   const bool moreHelp = !gain || (!workersAreIdle(loader, stepNs) && gain->gainShare() >= kLeastGain);
   // A wait that neither more workers nor quicker ones shorten is the price of handing over.
-  if (loader.workers > 0 && !moreHelp && !computes && !cheaperHelps(facts, stepNs)) return;
+  if (loader.workers > 0 && !moreHelp && !computes && !cheaperHelps(facts, free, stepNs)) return;
   Finding finding = waiting(facts, cost);
-  if (gain && (gain->gainNs() <= 0 || (loader.workers > 0 && !moreHelp && !computes))) {
-    finding.advice = fmt::format("make preparing a batch cheaper{}; more workers would not help{}", slowStage(loader),
-                                 computes ? ": the host's cores are busy as it is" : "");
+  if (gain && (!moreHelp || (computes && coresBind(gain, free)))) {
+    finding.advice = cheaperAdvice(
+        loader, moreHelp ? fmt::format("{} workers would gain {} {}", workers, prof::timeText(gain->gainNs()),
+                                       facts.analysis.steps.all.empty() ? "in all" : "a step")
+                         : std::string("more workers would not help"));
     return out.addBounded(std::move(finding), "loader*0");
   }
   finding.advice = adviceOf(loader, workers, computes);
@@ -168,8 +187,8 @@ constinit const FindingRule kLoaderWaitRule{
         "time, or that preparing batches computes > {computes} of its time and ≥ {computing} of a step",
     .fix =
         "`loader.workers=N`: the smallest N whose step in the replay is within {near} of that with plenty; where "
-        "the number of workers is unknown ([loader](loader.md)), or more would not help, code: `loader*0`, an "
-        "upper bound",
+        "the number of workers is unknown ([loader](loader.md)), or more would not help or gain less than {half} of "
+        "what batches that cost nothing would, code: `loader*0`, an upper bound",
     .refutedBy = "a run on made-up batches that are already in memory and that takes as long",
     .detect = rules::loader_wait::detect,
 };

@@ -45,6 +45,27 @@ TEST(TooManyThreadsFinding, ThreadsThatHardlyWaitAreNone) {
   EXPECT_EQ(find(withTeam(7, 20, 3), FindingId::TooManyThreads), nullptr);
 }
 
+TEST(TooManyThreadsFinding, ThreadsThatNowAndThenWaitToBeWokenHideNoSleep) {
+  // The thread that trains runs for 6 of 10 ms; two others want a core for a tenth of the time.
+  CpuTraining training(60);
+  training.work(0, 6 * CpuTraining::kMs, "aten::linear").ran(62);
+  StoreBuilder& out = training.out;
+  out.append(prof::Environment{.key = out.intern("host.cores"), .value = out.intern("2")});
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const prof::ThreadId thread(10 + i);
+    out.append(prof::Thread{.id = thread, .process = prof::ProcessId(1)});
+    for (const auto& [id, name, value] :
+         {std::tuple(100 + 2 * i, "thread CPU", 1.0), {101 + 2 * i, "waiting for a core", 9.0}}) {
+      out.append(prof::CounterTrack{.id = prof::TrackId(id), .thread = thread, .name = out.intern(name)});
+      for (prof::TimeNs at = 0; at <= 600 * CpuTraining::kMs; at += 100 * CpuTraining::kMs)
+        out.append(prof::CounterSample{.timeNs = at, .track = prof::TrackId(id), .value = value});
+    }
+  }
+  const Analysis analysis = training.analysed();
+  EXPECT_NE(find(analysis, FindingId::HostNotRunning), nullptr);
+  EXPECT_EQ(find(analysis, FindingId::TooManyThreads), nullptr);
+}
+
 TEST(TooManyThreadsFinding, WorkersOfALoaderAreNoTeam) {
   EXPECT_EQ(find(withTeam(7, 20, 30, "loader"), FindingId::TooManyThreads), nullptr);
 }

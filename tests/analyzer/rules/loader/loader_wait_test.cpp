@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include "analyses/loader/loader.h"
+#include "analyzer/rules/cpu_training.h"
 #include "analyzer/rules/rule_runs.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/whatif.h"
@@ -23,7 +24,8 @@ TEST(LoaderWaitFinding, ProposeNoWorkersThatTheReplayCallsSlower) {
         for (const Finding& finding : analysis.of<Findings>()) {
           if (finding.id != FindingId::LoaderWait) continue;
           if (finding.knob.empty()) {
-            EXPECT_THAT(finding.advice, testing::HasSubstr("more workers would not help"));
+            EXPECT_THAT(finding.advice,
+                        testing::ContainsRegex("more workers would not help|[0-9]+ workers would gain"));
             ++without;
           } else {
             EXPECT_GT(Simulator::create(analysis)->play(finding.knob).gainNs(), 0) << finding.knob;
@@ -33,6 +35,56 @@ TEST(LoaderWaitFinding, ProposeNoWorkersThatTheReplayCallsSlower) {
     }
   }
   EXPECT_GT(without, 0);
+}
+
+constexpr prof::TimeNs kMs = CpuTraining::kMs;
+
+/// Steps of 10 ms, half of each a wait for a batch. `byWorker`: another thread prepares batches all the time.
+Analysis loading(bool byWorker, double trainingRan, double workerRan, double workerWaited, const char* cores = "2") {
+  CpuTraining training(60);
+  StoreBuilder& out = training.out;
+  out.append(prof::Environment{.key = out.intern("host.cores"), .value = out.intern(cores)});
+  training.work(0, 5 * kMs, "aten::linear").each(5 * kMs, 5 * kMs, "loader", "wait").ran(trainingRan);
+  const prof::ThreadId worker(10);
+  out.append(prof::Thread{.id = worker, .process = prof::ProcessId(1)});
+  for (int step = 0; step < 60; ++step) {
+    out.append(prof::Range{.startNs = step * 10 * kMs + (byWorker ? 0 : 5 * kMs),
+                           .durNs = byWorker ? 10 * kMs - 1'000 : 5 * kMs,
+                           .thread = byWorker ? worker : prof::ThreadId(1),
+                           .category = out.intern("loader"),
+                           .name = out.intern("fetch"),
+                           .payloadType = prof::PayloadType::U64,
+                           .payload = static_cast<std::uint64_t>(step)});
+  }
+  for (const auto& [id, name, value] :
+       {std::tuple(100, "thread CPU", workerRan), {101, "waiting for a core", workerWaited}}) {
+    out.append(prof::CounterTrack{.id = prof::TrackId(id), .thread = worker, .name = out.intern(name)});
+    for (prof::TimeNs at = 0; at <= 600 * kMs; at += 100 * kMs)
+      out.append(prof::CounterSample{.timeNs = at, .track = prof::TrackId(id), .value = value});
+  }
+  return training.analysed();
+}
+
+TEST(LoaderWaitFinding, WorkersThatRunOrWaitForACoreCompute) {
+  EXPECT_NEAR(loading(true, 100, 60, 30).of<LoaderStats>().cpuShare, 0.9, 0.02);
+  EXPECT_NEAR(loading(true, 100, 5, 1).of<LoaderStats>().cpuShare, 0.06, 0.02);
+}
+
+TEST(LoaderWaitFinding, AConsumerThatNeverSleepsComputesItsBatches) {
+  EXPECT_NEAR(loading(false, 100, 0, 0).of<LoaderStats>().cpuShare, 1, 0.02);
+  EXPECT_NEAR(loading(false, 60, 0, 0).of<LoaderStats>().cpuShare, 0.2, 0.03) << "it slept for 4 of the 5 ms";
+}
+
+TEST(LoaderWaitFinding, WhereCoresBindCheaperBatchesAreTheFix) {
+  const Analysis computing = loading(true, 50, 50, 50, "1");
+  const Finding* finding = find(computing, FindingId::LoaderWait);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->knob, "");
+  EXPECT_THAT(finding->advice, testing::HasSubstr("make preparing a batch cheaper"));
+  EXPECT_THAT(finding->advice, testing::HasSubstr("the training needs the cores"));
+  const Analysis reading = loading(true, 50, 5, 1, "1");
+  ASSERT_NE(find(reading, FindingId::LoaderWait), nullptr);
+  EXPECT_EQ(find(reading, FindingId::LoaderWait)->knob, "loader.workers=2");
 }
 
 TEST(LoaderWaitFinding, WhoPreparesBatchesIsNotMadeUp) {

@@ -53,8 +53,10 @@ TEST(LoaderWorkers, WorkersThatComputeCannotGainBeyondTheCores) {
   slow.loaderComputes = true;
   const Prediction two = play(slow, "loader.workers=2");
   const Prediction many = play(slow, "loader.workers=16");
+  EXPECT_GE(two.predictedNsPerStep, 12'000'000 / 2);
   EXPECT_GE(many.predictedNsPerStep, 12'000'000 / 2);
-  EXPECT_EQ(many.predictedNsPerStep, two.predictedNsPerStep);
+  EXPECT_NEAR(static_cast<double>(many.predictedNsPerStep), static_cast<double>(two.predictedNsPerStep),
+              0.1 * static_cast<double>(two.predictedNsPerStep));
   EXPECT_GE(many.highNsPerStep, many.baseNsPerStep);
 }
 
