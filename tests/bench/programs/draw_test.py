@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the drawn programs' plans; needs no PyTorch. usage: draw_test.py LACUNA"""
+"""Tests of the drawn programs' plans and of comparing two trainings; needs no PyTorch. usage: draw_test.py LACUNA"""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
+import time
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 import draw  # noqa: E402
+import pairs  # noqa: E402
 from faults import BY_NAME, CATALOGUE, EXCLUSIVE, go_together  # noqa: E402
 
 SEEDS = range(600)
@@ -53,6 +58,38 @@ class Plans(unittest.TestCase):
     def test_an_unknown_fault_is_an_error_that_lists_them(self):
         with self.assertRaisesRegex(ValueError, "no fault slow-loder; there are: slow-storage"):
             draw.without(draw.draw(1), ["slow-loder"])
+
+
+class Pairs(unittest.TestCase):
+    def setUp(self):
+        for name, value in (("TURN_S", 0.05), ("WARM_UP_S", 0.02), ("WARM_UP_ITERATIONS", 2), ("ROUNDS", 3)):
+            patched = unittest.mock.patch.object(pairs, name, value)
+            patched.start()
+            self.addCleanup(patched.stop)
+
+    @staticmethod
+    def sleeping(seconds):
+        def train(_, turns):
+            while not turns.over(0):
+                time.sleep(seconds)
+
+        return train
+
+    def test_each_side_has_its_own_iterations(self):
+        quick, slow = pairs.compare(self.sleeping(0.002), self.sleeping(0.02))
+        self.assertEqual((len(quick), len(slow)), (3, 3))
+        for turns, seconds in ((quick, 0.002), (slow, 0.02)):
+            ns, iterations = (sum(column) for column in zip(*turns))
+            self.assertGreaterEqual(ns / iterations, seconds * 1e9)
+        self.assertGreater(quick[0][1], slow[0][1])
+
+    def test_a_side_stands_still_while_the_other_has_its_turn(self):
+        for ns, iterations in pairs.compare(self.sleeping(0.002), self.sleeping(0.02))[1]:
+            self.assertLess(ns, 0.05e9 + iterations * 0.02e9)
+
+    def test_a_training_that_fails_ends_the_comparison(self):
+        with self.assertRaisesRegex(SystemExit, "a training failed"), contextlib.redirect_stderr(io.StringIO()):
+            pairs.compare(self.sleeping(0.002), lambda *_: 1 / 0)
 
 
 class Catalogue(unittest.TestCase):

@@ -18,10 +18,8 @@ from faults import BY_NAME
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "torch_training.py")
 LEAST_GAIN = 0.05
-# A machine may compute quicker or slower for minutes, so the runs of a pair follow each other. Pairs are added, two at a
-# time, until the three in the middle agree.
-LEAST_PAIRS, MOST_PAIRS = 3, 7
-AGREE = 0.04
+# Standard errors that a gain has to lie above LEAST_GAIN.
+SURE = 2
 
 
 class Failed(Exception):
@@ -38,7 +36,7 @@ def run(*words):
 @dataclasses.dataclass(frozen=True)
 class Gain:
     share: float  # of an iteration
-    least: float  # of the three pairs in the middle
+    least: float  # that it may be
 
     def matters(self):
         return self.least >= LEAST_GAIN
@@ -70,18 +68,6 @@ class Programs:
             os.remove(trace)
         return report["findings"]
 
-    def plain_ns(self, seed, without):
-        """The mean iteration of a run that nobody records."""
-        if self.server is None or self.server.poll() is not None:
-            words = [self.python, PROGRAM, "--serve", "--seconds", str(self.seconds)]
-            self.server = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.server.stdin.write(f"{seed} {','.join(without)}\n")
-        self.server.stdin.flush()
-        answer = self.server.stdout.readline()
-        if not answer:
-            raise Failed(f"the training of seed {seed} without {without} ended with no answer")
-        return int(answer)
-
     def gain(self, seed, without):
         """By what share an unrecorded iteration is shorter, as a Gain."""
         key = f"{seed} without {','.join(without)}"
@@ -93,16 +79,19 @@ class Programs:
         return self.gains[key]
 
     def measured_gain(self, seed, without):
-        gains = []
-        while True:
-            order = ((), without) if len(gains) % 2 == 0 else (without, ())
-            ns = {repaired: self.plain_ns(seed, repaired) for repaired in order}
-            gains.append(1 - ns[without] / ns[()])
-            middle = len(gains) // 2
-            ordered = sorted(gains)
-            agree = len(gains) % 2 == 1 and len(gains) >= LEAST_PAIRS and ordered[middle + 1] - ordered[middle - 1] <= AGREE
-            if agree or len(gains) >= MOST_PAIRS:
-                return Gain(ordered[middle], ordered[middle - 1])
+        if self.server is None or self.server.poll() is not None:
+            words = [self.python, PROGRAM, "--compare"]
+            self.server = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.server.stdin.write(f"{seed} {','.join(without)}\n")
+        self.server.stdin.flush()
+        answer = self.server.stdout.readline()
+        if not answer:
+            raise Failed(f"the training of seed {seed} without {without} failed")
+        before, after = json.loads(answer)
+        means = [sum(ns for ns, _ in turns) / sum(iterations for _, iterations in turns) for turns in (before, after)]
+        rounds = [1 - (b[0] / b[1]) / (a[0] / a[1]) for a, b in zip(before, after)]
+        share = 1 - means[1] / means[0]
+        return Gain(share, share - SURE * statistics.stdev(rounds) / len(rounds) ** 0.5)
 
 
 class Score:

@@ -5,11 +5,11 @@
 is recorded.
 
 usage: torch_training.py --seed N [--without FAULT[,…]|all] [--seconds S] [--print]
-       torch_training.py --serve [--seconds S]
+       torch_training.py --compare
 
 Trains for at least S seconds and 40 iterations. --without repairs faults of the plan; --print prints the plan instead of
-training. --serve reads lines of a seed and faults to repair, trains each in a process of its own that has PyTorch already,
-and answers with the mean iteration in nanoseconds, the first quarter left out."""
+training. --compare reads lines of a seed and faults to repair, trains with and without them in turns, and answers with the
+time and the iterations of each turn as JSON."""
 
 import argparse
 import contextlib
@@ -111,7 +111,7 @@ class Training:
             torch.autograd.set_detect_anomaly(True, check_nan=True)
         self.build()
         self.batches = self.loader()
-        self.kept, self.ends = [], []
+        self.kept = []
         self.lock = threading.Lock()
         self.log = open(os.path.join(folder, "log"), "w", encoding="utf-8")
         self.settings = json.dumps({f"layer{i}": {"width": i, "names": ["a", "b"] * 20} for i in range(200)})
@@ -292,48 +292,45 @@ class Training:
                     break
         self.model.train()
 
-    def run(self, seconds):
-        began = time.monotonic()
+    def run(self, over):
+        """Until `over`, which is called with the number of iterations."""
         number = 0
         while True:
             for inputs, targets in self.epoch():
                 loss = self.play(inputs) if self.plan["family"] == "gan" else self.learn(inputs, targets, number)
                 self.after(inputs, loss, number)
                 number += 1
-                self.ends.append(time.monotonic_ns())
-                enough = number >= LEAST_ITERATIONS and time.monotonic() - began >= seconds
-                if enough or number >= MOST_ITERATIONS:
+                if over(number):
                     return
             if self.plan["evaluates"]:
                 self.evaluate()
 
 
 def train(plan, seconds):
-    """When each iteration ended."""
+    until = time.monotonic() + seconds
+
+    def over(iterations):
+        return iterations >= MOST_ITERATIONS or (iterations >= LEAST_ITERATIONS and time.monotonic() >= until)
+
     with tempfile.TemporaryDirectory() as folder:
-        training = Training(plan, folder)
-        training.run(seconds)
-    return training.ends
+        Training(plan, folder).run(over)
 
 
 def planned(seed, without):
     return draw.without(draw.draw(seed), [name for name in without.split(",") if name])
 
 
-def serve(seconds):
+def compare():
     # The first optimizer imports the compiler. PyTorch starts no thread before it computes, so it can be forked.
+    import pairs
     import torch._dynamo  # noqa: F401
 
+    def side(plan):
+        return lambda folder, turns: Training(plan, folder).run(turns.over)
+
     for line in sys.stdin:
-        seed, without = (line.rstrip("\n") + " ").split(" ")[:2]
-        child = os.fork()
-        if child == 0:
-            ends = train(planned(int(seed), without), seconds)
-            ends = ends[len(ends) // 4:]
-            print(round((ends[-1] - ends[0]) / (len(ends) - 1)), flush=True)
-            os._exit(0)
-        if os.waitpid(child, 0)[1] != 0:
-            sys.exit(f"the training of seed {line.strip()} failed")
+        seed, without = line.split()
+        print(json.dumps(pairs.compare(side(planned(int(seed), "")), side(planned(int(seed), without)))), flush=True)
 
 
 def main():
@@ -342,10 +339,10 @@ def main():
     parser.add_argument("--without", default="")
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--print", action="store_true")
-    parser.add_argument("--serve", action="store_true")
+    parser.add_argument("--compare", action="store_true")
     options = parser.parse_args()
-    if options.serve:
-        serve(options.seconds)
+    if options.compare:
+        compare()
     elif options.print:
         print(json.dumps(planned(options.seed, options.without)))
     else:

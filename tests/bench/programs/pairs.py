@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compares two trainings that take turns of some tenths of a second: while one trains, the other and its workers are
+stopped. A machine may compute quicker or slower for seconds or minutes; so both have the same share of it."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+TURN_S = 0.3
+TURN_ITERATIONS = 3
+WARM_UP_S, WARM_UP_ITERATIONS = 1, 10
+ROUNDS = 16
+
+
+class Turns:
+    """In the training process: ends each turn behind an iteration, with the sum of its iterations, and waits for the
+    next one. The first turn is warm-up."""
+
+    def __init__(self, answer, wake):
+        self.answer, self.wake = answer, wake
+        self.warm = False
+        self.wait()
+
+    def wait(self):
+        os.read(self.wake, 1)
+        self.began_ns = time.monotonic_ns()
+        self.iterations = 0
+
+    def over(self, _):
+        """Called behind each iteration; the parent ends the process."""
+        self.iterations += 1
+        ns = time.monotonic_ns() - self.began_ns
+        seconds, iterations = (TURN_S, TURN_ITERATIONS) if self.warm else (WARM_UP_S, WARM_UP_ITERATIONS)
+        if ns >= seconds * 1e9 and self.iterations >= iterations:
+            self.warm = True
+            os.write(self.answer, f"{ns} {self.iterations}\n".encode())
+            self.wait()
+        return False
+
+
+class Side:
+    """One of the two trainings, in a process group of its own with its workers."""
+
+    def __init__(self, train):
+        self.folder = tempfile.mkdtemp()
+        answer, theirs = os.pipe()
+        wake, self.wake = os.pipe()
+        self.answers = os.fdopen(answer, encoding="utf-8")
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setpgid(0, 0)
+            try:
+                train(self.folder, Turns(theirs, wake))
+            except BaseException:  # noqa: BLE001  the process ends here, whatever it was
+                traceback.print_exc()
+            os._exit(1)
+        os.close(theirs)
+        os.close(wake)
+        try:
+            os.setpgid(self.pid, self.pid)
+        except PermissionError:  # the child was quicker
+            pass
+
+    def turn(self):
+        """The time and number of the iterations of one turn."""
+        os.killpg(self.pid, signal.SIGCONT)
+        os.write(self.wake, b"g")
+        answer = self.answers.readline().split()
+        if not answer:
+            sys.exit("a training failed")
+        os.killpg(self.pid, signal.SIGSTOP)
+        return int(answer[0]), int(answer[1])
+
+    def end(self):
+        os.killpg(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.answers.close()
+        os.close(self.wake)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def compare(first, second):
+    """The turns of both: a list of [time, iterations] for each."""
+    sides = Side(first), Side(second)
+    try:
+        for side in sides:
+            side.turn()
+        turns = ([], [])
+        for number in range(ROUNDS):
+            for at in (0, 1) if number % 2 == 0 else (1, 0):
+                turns[at].append(sides[at].turn())
+        return turns
+    finally:
+        for side in sides:
+            side.end()
