@@ -214,20 +214,23 @@ class Predicting {
     const auto [stepNs, by] = onSharedCores(likely_);
     if (!CoreSharing::applies(likely_)) return stepNs;
     bounded_ = true;
-    out_.freedNsPerStep = freedPerStep(by);
+    if (likely_.loader.cpuShare >= kComputingLoader) out_.freedNsPerStep = freedPerStep(by);
     const std::int64_t aloneNs = replayUnshared(likely_);
     return out_.limits.atLeast(
         {.name = "cores", .reason = "the loader's workers and the training share the host's cores"},
         std::min(aloneNs, stepNs), stepNs);
   }
 
-  /// By how much the training's own work on the cores becomes shorter; nothing where it becomes longer.
+  /// By how much the training's own work on the cores becomes shorter; nothing where it becomes longer. Workers disturb it
+  /// in one step and not in the next, so this is from the steps as they were recorded.
   [[nodiscard]] std::int64_t freedPerStep(const Stretch& by) const {
     double ns = 0;
-    for (const HostItem& item : likely_.items) {
-      prof::addTo(ns, static_cast<double>(item.gapNs) * (1 - by.host));
-      if (item.kind != HostItemKind::Launch || model_.queueCores == 0) continue;
-      prof::addTo(ns, static_cast<double>(likely_.nodes[item.node].durNs) * (1 - by.work));
+    for (std::size_t i = 0; i < model_.items.size(); ++i) {
+      const HostItem& was = model_.items[i];
+      prof::addTo(ns, static_cast<double>(was.gapNs) - static_cast<double>(likely_.items[i].gapNs) * by.host);
+      if (was.kind != HostItemKind::Launch || model_.queueCores == 0) continue;
+      prof::addTo(ns, static_cast<double>(model_.nodes[was.node].durNs) -
+                          static_cast<double>(likely_.nodes[was.node].durNs) * by.work);
     }
     return std::max<std::int64_t>(0, prof::wholeOf<std::int64_t>(ns / static_cast<double>(model_.steps)));
   }

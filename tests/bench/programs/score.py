@@ -144,7 +144,7 @@ def judge_faults(programs, seed, faults, findings, total):
 def is_confirmed(programs, seed, finding):
     """Whether a run that would refute the finding does not. Of a wait for the loader that is one with its batches in
     memory, which takes as long."""
-    return finding["id"] == "loader-wait" and programs.gain(seed, ("loader",)).matters()
+    return finding["id"] == "loader-wait" and programs.gain(seed, ("loader",)).share >= LEAST_GAIN
 
 
 def judge_findings(programs, seed, faults, findings, total):

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/host/calls.h"
 
+#include <algorithm>
+
 #include "analyses/work/calls.h"
 #include "lacuna/prof/bounds.h"
 
@@ -33,10 +35,11 @@ const CallRow* costliestCall(const Facts& facts, Activity activity) {
   return most;
 }
 
-const CauseDetail* longestWait(const Facts& facts, Cause cause) {
+const CauseDetail* longestWait(const Facts& facts, Cause cause, std::span<const std::string_view> except) {
   const CauseDetail* most = nullptr;
   for (const CauseDetail& detail : facts.analysis.of<IdleCauses>().details) {
     if (detail.cause != cause || detail.name.empty() || facts.isClaimed(detail.name)) continue;
+    if (std::ranges::find(except, detail.name) != except.end()) continue;
     if (most == nullptr || detail.ns > most->ns) most = &detail;
   }
   return most;

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "analyses/work/calls.h"
@@ -23,8 +25,9 @@ std::uint64_t syncCalls(const Analysis& analysis, bool andCopies);
 /// set-up; null where there is none.
 const CallRow* costliestCall(const Facts& facts, Activity activity);
 
-/// The unclaimed call or operator that the device waited for longest of a cause; null where that has no name.
-const CauseDetail* longestWait(const Facts& facts, Cause cause);
+/// The unclaimed call or operator that the device waited for longest of a cause; null where that has no name. Those in
+/// `except` are no candidates.
+const CauseDetail* longestWait(const Facts& facts, Cause cause, std::span<const std::string_view> except = {});
 
 /// The lines of Python that a cost is mostly of, where samples of them were recorded.
 std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep);

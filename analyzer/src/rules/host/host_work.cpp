@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "analyses/time/phases.h"
 #include "analyses/work/launches.h"
@@ -48,11 +49,14 @@ std::string adviceOn(const Facts& facts, std::int64_t longNs, bool inLaunches) {
       prof::timeText(longNs), facts.analysis.steps.all.empty() ? "in all" : "a step");
 }
 
-/// The time of a step in phases that other findings are about.
-std::int64_t namedPhasesNs(const Analysis& analysis) {
+/// Other findings are about these.
+constexpr std::array<std::string_view, 2> kPricedPhases{kCheckpoint, kGarbageCollection};
+
+std::int64_t pricedPhasesNs(const Analysis& analysis) {
   const RunPhases& run = analysis.of<RunPhases>();
-  return run.perStep(run.totalNs(kCheckpoint, PhasePlace::InSteps) +
-                     run.totalNs(kGarbageCollection, PhasePlace::InSteps));
+  std::int64_t ns = 0;
+  for (const std::string_view phase : kPricedPhases) prof::addTo(ns, run.totalNs(phase, PhasePlace::InSteps));
+  return run.perStep(ns);
 }
 
 /// Where the thread that calls operators executes them, the device waits for each call.
@@ -60,7 +64,7 @@ std::int64_t workNs(const Facts& facts) {
   const std::int64_t all = facts.costOf(Cause::HostWork);
   const std::int64_t counts =
       facts.worksInPlace() ? std::min(all, facts.analysis.of<IdleCauses>().longHostWorkNs) : all;
-  return counts - facts.asleepNs() - namedPhasesNs(facts.analysis) - facts.analysis.of<PythonLines>().frameworkNs();
+  return counts - facts.asleepNs() - pricedPhasesNs(facts.analysis) - facts.analysis.of<PythonLines>().frameworkNs();
 }
 
 void detect(const Facts& facts, Outcome& out) {
@@ -72,7 +76,7 @@ void detect(const Facts& facts, Outcome& out) {
   Finding finding;
   finding.costNsPerStep = cost;
   finding.words = "the device waits for host work {cost} {a step}";
-  if (const CauseDetail* where = longestWait(facts, Cause::HostWork)) {
+  if (const CauseDetail* where = longestWait(facts, Cause::HostWork, kPricedPhases)) {
     finding.words = inLaunches ? "the device waits for host work {cost} {a step}, most of it in launch calls of {where}"
                                : "the device waits for host work {cost} {a step}, most of it in {where}";
     finding.quantities = {Quantity::called("where", where->name)};

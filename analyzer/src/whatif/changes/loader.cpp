@@ -13,7 +13,7 @@ constinit const ChangeType changes::loader{
              .effect = "preparing batches takes F times as long",
              .error = kNotMeasured},
     .apply = [](Scenario& scenario, const Change& change, Bound) { scaleLoader(scenario, change.factor); },
-    .removesStalls = alwaysStalls,
+    .removesStalls = [](const Change& change, const Simulator::Model&) { return change.factor < 1; },
 };
 
 }  // namespace lacuna::analyzer
