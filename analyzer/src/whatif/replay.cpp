@@ -131,6 +131,7 @@ std::int64_t preparedNsPerStep(const Scenario& scenario) {
 
 std::int64_t replayUnshared(const Scenario& scenario) {
   Replay run(scenario);
+  if (!scenario.pipelined && !scenario.unstalled) return scenario.base->shortenedNs(run.pass());
   if (!scenario.pipelined) return run.pass().typicalNs();
   run.pass();
   // Batches that lie ready when a pass begins may last it to its end, and no longer.

@@ -119,4 +119,12 @@ Scenario asRecorded(const Simulator::Model& model, std::span<const Change> chang
   return changed(model, changes, Bound::Likely, removesStalls(model, changes), false, unseen);
 }
 
+Scenario withWaits(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
+  std::vector<Change> others;
+  for (const Change& change : changes) {
+    if (!removesStalls(model, {&change, 1})) others.push_back(change);
+  }
+  return scenarioOf(model, others, bound);
+}
+
 }  // namespace lacuna::analyzer

@@ -36,6 +36,8 @@ Scenario scenarioOf(const Simulator::Model& model, std::span<const Change> chang
                     GainLimits* limits = nullptr);
 /// The same of the steps as they were recorded, also where changes take waits away.
 Scenario asRecorded(const Simulator::Model& model, std::span<const Change> changes);
+/// And with only those changes that take none away.
+Scenario withWaits(const Simulator::Model& model, std::span<const Change> changes, Bound bound);
 
 /// Whether the change leaves the device's work as it is and only brings it sooner.
 bool hastensHost(const Change& change);

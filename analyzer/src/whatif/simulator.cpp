@@ -118,11 +118,17 @@ std::int64_t workTakenPerStep(const Scenario& scenario) {
   return std::max<std::int64_t>(0, ns / static_cast<std::int64_t>(base.steps));
 }
 
+/// The step where no change takes waits away.
+std::int64_t stepWithWaits(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
+  return replay(withWaits(model, changes, bound));
+}
+
 /// A wait that goes takes with it what it disturbed. Where steady steps are quicker by more than that, steps differ for
 /// other reasons.
 std::int64_t leastUnstalled(const Simulator::Model& model, std::span<const Change> changes) {
   const std::int64_t waits = model.baseNs - replay(asRecorded(model, changes));
-  return model.baseNs - prof::wholeOf<std::int64_t>(kDisturbed * static_cast<double>(std::max<std::int64_t>(0, waits)));
+  const auto most = prof::wholeOf<std::int64_t>(kDisturbed * static_cast<double>(std::max<std::int64_t>(0, waits)));
+  return std::min(model.baseNs - most, stepWithWaits(model, changes, Bound::Likely));
 }
 
 }  // namespace
@@ -136,7 +142,8 @@ std::optional<Simulator> Simulator::create(const Analysis& analysis) {
   if (span.startNs < span.endNs - kLongestNs) return std::nullopt;
   auto model = buildModel(analysis);
   if (model == nullptr) return std::nullopt;
-  model->baseNs = replay(scenarioOf(*model, {}, Bound::Likely));
+  model->replayed = Replay(scenarioOf(*model, {}, Bound::Likely)).pass();
+  model->baseNs = model->replayed.typicalNs();
   return Simulator(std::move(model));
 }
 
@@ -185,6 +192,12 @@ class Predicting {
 
   void predictStep() {
     stepNs_ = shared();
+    if (likely_.unstalled && !workersTakeCores_) {
+      stepNs_ = out_.limits.atMost({.name = "with-waits",
+                                    .reason = "taking waits away makes no step longer than the other changes leave "
+                                              "it"},
+                                   stepNs_, stepWithWaits(model_, changes_, Bound::Likely));
+    }
     if (likely_.unstalled) {
       stepNs_ = out_.limits.atLeast({.name = "waits",
                                      .reason = "waits that go save no more than themselves and all that they "
@@ -216,6 +229,7 @@ class Predicting {
     bounded_ = true;
     if (likely_.loader.cpuShare >= kComputingLoader) out_.freedNsPerStep = freedPerStep(by);
     const std::int64_t aloneNs = replayUnshared(likely_);
+    workersTakeCores_ = stepNs > aloneNs;
     return out_.limits.atLeast(
         {.name = "cores", .reason = "the loader's workers and the training share the host's cores"},
         std::min(aloneNs, stepNs), stepNs);
@@ -262,7 +276,10 @@ class Predicting {
   }
 
   void spanInterval() {
-    const auto played = [&](Bound bound) { return replay(scenarioOf(model_, changes_, bound)); };
+    const auto played = [&](Bound bound) {
+      const std::int64_t ns = replay(scenarioOf(model_, changes_, bound));
+      return likely_.unstalled && !workersTakeCores_ ? std::min(ns, stepWithWaits(model_, changes_, bound)) : ns;
+    };
     const std::int64_t step = out_.predictedNsPerStep;
     out_.lowNsPerStep = bounded_ ? std::min(step, played(Bound::Low)) : step;
     out_.highNsPerStep = bounded_ ? std::max(step, played(Bound::High)) : step;
@@ -307,6 +324,7 @@ class Predicting {
   std::int64_t busyNs_ = 0;  ///< the least that a change of the host alone leaves of a step; 0: any
   std::int64_t stepNs_ = 0;  ///< as replayed, within the limits of the replay
   bool bounded_ = false;
+  bool workersTakeCores_ = false;  ///< changed workers slow the training down
 };
 
 }  // namespace

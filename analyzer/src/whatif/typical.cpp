@@ -195,6 +195,16 @@ std::int64_t Completions::typicalNs() const {
   return prof::wholeOf<std::int64_t>(runs[(runs.size() - 1) / 2]);
 }
 
+std::int64_t Simulator::Model::shortenedNs(const Completions& changed) const {
+  if (replayed.totalNs <= 0) return changed.typicalNs();
+  const double takenNs = static_cast<double>(replayed.totalNs) - static_cast<double>(changed.totalNs);
+  const auto typicalNs = static_cast<double>(replayed.typicalNs());
+  // A typical step is shorter than the mean one, or longer; it loses no more than its share, and no more than the mean.
+  const double ofItsShare = takenNs * typicalNs / static_cast<double>(replayed.totalNs);
+  const double ofTheMean = takenNs / static_cast<double>(steps);
+  return prof::wholeOf<std::int64_t>(typicalNs - (takenNs > 0 ? std::min(ofItsShare, ofTheMean) : ofTheMean));
+}
+
 /// From the interquartile range of the runs of steps; runs that overlap count once.
 double stepNoise(const Completions& completions) {
   if (completions.atNs.size() < kFewestForNoise) return kUnknownNoise;
