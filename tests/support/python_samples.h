@@ -27,9 +27,10 @@ class PythonSamples {
     return id;
   }
   void sample(prof::TimeNs at, prof::FrameId stack, std::uint64_t weightNs, std::uint32_t thread = 1) {
-    out_.append(
-        prof::PythonSample{.timeNs = at, .thread = prof::ThreadId(thread), .stack = stack, .weightNs = weightNs});
+    out_.append(prof::PythonSample{
+        .timeNs = at, .thread = prof::ThreadId(thread), .stack = stack, .weightNs = weightNs, .state = state});
   }
+  prof::ThreadState state = prof::ThreadState::Unknown;  ///< of the samples that follow
   /// One for each `everyNs`, at the end of the time that it stands for.
   void during(prof::TimeNs from, prof::TimeNs to, prof::FrameId stack, prof::TimeNs everyNs, std::uint32_t thread = 1) {
     for (prof::TimeNs at = from + everyNs; at <= to; at += everyNs)

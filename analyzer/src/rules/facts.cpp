@@ -10,6 +10,7 @@
 
 #include "analyses/disturbance/thread_share.h"
 #include "analyses/work/launches.h"
+#include "analyses/work/python_lines.h"
 #include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/registry.h"
@@ -45,6 +46,7 @@ std::int64_t Facts::costOf(Cause cause) const {
 }
 
 std::int64_t Facts::asleepNs() const {
+  if (const auto seen = analysis.of<PythonLines>().asleepNs()) return std::min(*seen, costOf(Cause::HostWork));
   const StepThread& thread = analysis.of<StepThread>();
   // Threads of a crowded team sleep inside of operators until the others have had a core.
   if (thread.ranShare < 0 || thread.waitedShare < 0 || threadsCrowd()) return 0;

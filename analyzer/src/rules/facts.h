@@ -62,8 +62,8 @@ class Facts {
   [[nodiscard]] bool isWorthActing(std::int64_t nsPerStep) const;
   /// The time that a cause takes of an ordinary step of one device.
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
-  /// The part of the host's work in which the thread that sets the steps slept: its counters show that it neither ran
-  /// nor waited for a core. 0 where the counters are not recorded.
+  /// The part of the host's work in which the thread that sets the steps slept, as samples of its lines show, or its
+  /// counters: it neither ran nor waited for a core. 0 where neither is recorded.
   [[nodiscard]] std::int64_t asleepNs() const;
   /// Most of the work is executed by the threads that launch it, as a CPU's operators are.
   [[nodiscard]] bool worksInPlace() const;

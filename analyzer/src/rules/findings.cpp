@@ -46,6 +46,15 @@ std::string_view gainBasisName(GainBasis basis) {
   return kNames[static_cast<std::size_t>(basis)];
 }
 
+double Finding::unrecordedShare(std::int64_t gainNs) const {
+  const auto gain = static_cast<double>(gainNs);
+  if (wholeStepNs <= stepRecordingNs || gainNs <= 0) return 0;
+  const double recorded = costNsPerStep <= 0 ? 0
+                                             : static_cast<double>(recordingNsPerStep) *
+                                                   std::min(1.0, gain / static_cast<double>(costNsPerStep));
+  return std::clamp((gain - recorded) / static_cast<double>(wholeStepNs - stepRecordingNs), 0.0, 1.0);
+}
+
 std::string describeGain(const Finding& finding, std::string_view per) {
   if (finding.gainBasis == GainBasis::None) return "not predicted: " + finding.notPredicted;
   const std::string sure = fmt::format("confidence {:.0f} %", kPercent * finding.confidence);

@@ -195,6 +195,7 @@ void Outcome::finish(Finding finding) {
     finding.gainChain.high.atMost(kLost, finding.costNsPerStep);
   takeGain(finding);
   finding.recordingNsPerStep = recordingIn(finding);
+  finding.stepRecordingNs = analysis.meanStepBands().totalNs();
   const double weight = facts_.shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0)
     finding.severity = weight >= kHigh ? Severity::High : weight >= kMedium ? Severity::Medium : Severity::Low;

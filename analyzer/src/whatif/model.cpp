@@ -400,7 +400,7 @@ void Builder::fillItems(Simulator::Model& model) {
     }
     if (item.kind == HostItemKind::LoaderWait) {
       const std::int64_t interval = lastReady == INT64_MIN ? end - window_.startNs : end - lastReady;
-      item.handsOver = analysis_.of<LoaderVerdict>().bound == LoaderBound::HandOver;
+      item.handsOver = analysis_.of<LoaderStats>().hasTimeToSpare();
       item.periodNs = item.durNs <= interval / kLateParts ? 0 : item.handsOver ? leastPeriodNs() : interval;
       item.beginsEpoch = std::ranges::binary_search(epochs, from.span->startNs);
       lastReady = end;

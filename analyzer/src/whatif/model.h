@@ -120,14 +120,14 @@ struct Simulator::Model {
   std::vector<std::string> queueNames;
   std::size_t steps = 1;  ///< 1 where none were found: all of the run
   bool hasSteps = false;
-  std::int64_t tailNs = 0;      ///< host work behind the last item
-  /// The typical step where all of the run becomes shorter to this. A run never becomes longer when a piece of it becomes
-  /// shorter; the median of its steps may, where they leave work to each other.
+  std::int64_t tailNs = 0;  ///< host work behind the last item
+  /// The typical step where all of the run becomes shorter to this. A run never becomes longer when a piece of it
+  /// becomes shorter; the median of its steps may, where they leave work to each other.
   [[nodiscard]] std::int64_t shortenedNs(const Completions& changed) const;
   std::int64_t usualGapNs = 0;  ///< the median of the host's work in front of launches
   SteadyProgram steady;
   Completions measured;
-  Completions replayed;  ///< without a change
+  Completions replayed;            ///< without a change
   std::int64_t baseNs = 0;         ///< the typical step of that
   std::vector<std::string> names;  ///< by node, for patterns
   std::unordered_map<prof::StringId, std::string> callNames;

@@ -235,8 +235,8 @@ class Predicting {
         std::min(aloneNs, stepNs), stepNs);
   }
 
-  /// By how much the training's own work on the cores becomes shorter; nothing where it becomes longer. Workers disturb it
-  /// in one step and not in the next, so this is from the steps as they were recorded.
+  /// By how much the training's own work on the cores becomes shorter; nothing where it becomes longer. Workers disturb
+  /// it in one step and not in the next, so this is from the steps as they were recorded.
   [[nodiscard]] std::int64_t freedPerStep(const Stretch& by) const {
     double ns = 0;
     for (std::size_t i = 0; i < model_.items.size(); ++i) {

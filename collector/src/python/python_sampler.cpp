@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "proc/proc_file.h"
 
 namespace lacuna::collector::python {
 namespace {
@@ -40,6 +41,22 @@ std::int64_t threadCpuNs() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+/// The kernel counts a thread that waits for a core as running.
+prof::ThreadState stateOf(std::uint32_t pid, std::uint32_t tid) {
+  proc::Stat stat;
+  if (!proc::readStat(fmt::format("/proc/{}/task/{}/stat", pid, tid), stat)) return prof::ThreadState::Unknown;
+  switch (stat.state) {
+    case 'R':
+      return prof::ThreadState::Running;
+    case 'S':
+      return prof::ThreadState::Sleeping;
+    case 'D':
+      return prof::ThreadState::Blocked;
+    default:
+      return prof::ThreadState::Unknown;
+  }
 }
 
 }  // namespace
@@ -167,8 +184,8 @@ void PythonSampler::take(Process& process, ThreadStack&& stack, prof::TimeNs now
   ++samples_;
   if (process.target->isMain(stack.tid)) {
     thread.lastNs = nowNs;
-    rows_.push_back(
-        {nowNs, process.target->pid(), process.target->tidOf(stack.tid), weightNs, std::move(stack.frames)});
+    const std::uint32_t pid = process.target->pid(), tid = process.target->tidOf(stack.tid);
+    rows_.push_back({nowNs, pid, tid, weightNs, std::move(stack.frames), stateOf(pid, tid)});
     return;
   }
   const bool moved = thread.frames != stack.frames || nowNs - weightNs > thread.lastNs;
@@ -184,7 +201,7 @@ void PythonSampler::take(Process& process, ThreadStack&& stack, prof::TimeNs now
 void PythonSampler::settle(Process& process, std::uint32_t tid, Sampled& thread) {
   if (thread.frames.empty() || thread.lastNs <= thread.waitsFromNs) return;
   rows_.push_back({thread.lastNs, process.target->pid(), process.target->tidOf(tid), thread.lastNs - thread.waitsFromNs,
-                   std::move(thread.frames)});
+                   std::move(thread.frames), prof::ThreadState::Unknown});
   thread.frames.clear();
 }
 
@@ -219,7 +236,8 @@ void PythonSampler::write() {
       access.writer().append(prof::PythonSample{.timeNs = row.timeNs,
                                                 .thread = access.thread(row.pid, row.tid),
                                                 .stack = stack,
-                                                .weightNs = static_cast<std::uint64_t>(row.weightNs)});
+                                                .weightNs = static_cast<std::uint64_t>(row.weightNs),
+                                                .state = row.state});
     }
     access.countRows(rows_.size());
   });

@@ -50,6 +50,7 @@ class PythonSampler {
     std::uint32_t pid = 0, tid = 0;
     std::int64_t weightNs = 0;
     std::vector<Frame> frames;
+    prof::ThreadState state = prof::ThreadState::Unknown;
   };
   struct Process {
     std::unique_ptr<Target> target;

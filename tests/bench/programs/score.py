@@ -101,8 +101,7 @@ class Score:
 
     def predicted(self, finding, gain):
         """A line about the prediction of a finding whose fault brings so much."""
-        base = finding["base_ns_per_step"]
-        share, low, high = (finding[f"{key}_ns_per_step"] / base for key in ("predicted_gain", "gain_low", "gain_high"))
+        share, low, high = (finding[f"{key}_share"] for key in ("predicted_gain", "gain_low", "gain_high"))
         self.errors.append(abs(share - gain))
         self.inside += low <= gain <= high
         return f"{100 * share:.0f} % predicted ({100 * low:.0f} … {100 * high:.0f})"
@@ -125,7 +124,8 @@ def predicting(findings):
 
 
 def judge_faults(programs, seed, faults, findings, total):
-    """A line for each fault of the program."""
+    """A line for each fault of the program. A finding that names several of its faults predicts what all of them cost."""
+    predictions = set()
     for name in faults:
         fault = BY_NAME[name]
         gain = None if fault.memory else programs.gain(seed, (name,))
@@ -135,8 +135,12 @@ def judge_faults(programs, seed, faults, findings, total):
         total.found += matters and bool(naming)
         text = "memory" if gain is None else f"{100 * gain.share:.0f} % faster without it"
         priced = None if gain is None else predicting(naming)
-        if priced is not None:
-            text += f", {total.predicted(priced, gain.share)}"
+        if priced is not None and priced["id"] not in predictions:
+            predictions.add(priced["id"])
+            sharing = tuple(other for other in faults if priced["id"] in BY_NAME[other].findings and not BY_NAME[other].memory)
+            together = gain if len(sharing) == 1 else programs.gain(seed, sharing)
+            text += f", {total.predicted(priced, together.share)}"
+            text += f" for {' and '.join(sharing)}, {100 * together.share:.0f} %" if len(sharing) > 1 else ""
         named = ", ".join(finding["id"] for finding in naming)
         yield f"{'found ' if naming else 'MISSED' if matters else 'small '} {name} ({text}): {named or '-'}"
 

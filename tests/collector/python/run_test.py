@@ -100,6 +100,16 @@ class PythonSamples(unittest.TestCase):
             "join stack_frame c on c.id = f.parent where f.function = 'sleepy'"
         )
         self.assertEqual(callers, [{"function": "spend"}])
+        states = {
+            row["function"]: row["share"]
+            for row in self.query(
+                "select f.function, avg(s.state in (3, 4)) as share from python_sample s "
+                "join stack_frame f on f.id = s.stack where f.file like '%shares.py' group by 1"
+            )
+        }
+        self.assertLess(states["busy"], 0.1, "it ran, or waited for a core")
+        for name in ("sleepy", "locked"):
+            self.assertGreater(states[name], 0.9, f"{name} slept")
         modules = self.query("select distinct module from stack_frame where function = 'spend'")
         self.assertEqual(modules, [{"module": "shares"}])
 

@@ -291,6 +291,7 @@ struct Finding {
   /// Cost and gain are shares of this step. It is the mean marked step, or the step that the gain is taken from where
   /// that one is longer because it includes the time up to the next step.
   std::int64_t wholeStepNs = 0;
+  std::int64_t stepRecordingNs = 0;   ///< by how much recording made that step longer
   bool coversGaps = false;            ///< it is so much longer that the report mentions it
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;
@@ -308,6 +309,9 @@ struct Finding {
 
   [[nodiscard]] double costShare() const { return shareOfStep(costNsPerStep); }
   [[nodiscard]] double gainShare() const { return shareOfStep(predictedGainNsPerStep); }
+  /// The share of a step that nobody records which such a gain takes away: recording makes the step longer, and what
+  /// goes with the fault as far as it does.
+  [[nodiscard]] double unrecordedShare(std::int64_t gainNs) const;
   [[nodiscard]] double shareOfStep(std::int64_t ns) const {
     return wholeStepNs <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(wholeStepNs);
   }

@@ -180,6 +180,11 @@ double LoaderStats::utilisation() const {
   return capacity <= 0 ? 0 : static_cast<double>(busyNs) / capacity;
 }
 
+bool LoaderStats::hasTimeToSpare() const {
+  constexpr double kBusy = 0.8;
+  return workers > 0 && busyNs > 0 && utilisation() < kBusy;
+}
+
 std::string_view loaderBoundName(LoaderBound bound) {
   static constexpr std::string_view kNames[] = {"nothing", "reading", "computing", "hand-over", "copy", "unknown"};
   return kNames[static_cast<std::size_t>(bound)];
@@ -201,7 +206,7 @@ LoaderVerdict loaderVerdict(const LoaderStats& loader, std::int64_t stepNs, std:
                            verdict.workersNeeded;
   if (!loader.present || stall * 20 < stepNs) return verdict;
   // An idle worker has nothing that would hold a batch up.
-  const bool idle = loader.workers > 0 && loader.busyNs > 0 && loader.utilisation() < 0.8;
+  const bool idle = loader.hasTimeToSpare();
   const std::int64_t computed = loader.stageNs[1] + loader.stageNs[2] + loader.stageNs[3];
   const bool computes = loader.cpuShare >= 0 ? loader.cpuShare >= 0.5 : computed > loader.stageNs[0];
   verdict.bound = copyNs > waitNs ? LoaderBound::Copy

@@ -32,6 +32,8 @@ struct LoaderStats {
   double cpuShare = -1;
   [[nodiscard]] std::int64_t batchNs() const;  ///< one batch on one worker
   [[nodiscard]] double utilisation() const;    ///< of the workers, while there were batches to prepare
+  /// Workers prepare batches quicker than they are used, so a wait is not for the next one to be prepared.
+  [[nodiscard]] bool hasTimeToSpare() const;
 };
 inline constexpr std::array<std::string_view, 4> kLoaderStages{"fetch", "decode", "augment", "collate"};
 

@@ -44,6 +44,7 @@ struct Sample {
   TimeNs timeNs = 0;
   std::int64_t weightNs = 0;
   prof::FrameId stack;
+  prof::ThreadState state = prof::ThreadState::Unknown;
   Activity activity = Activity::None;
   bool isPreparing = false;  ///< in a stage of the loader
   prof::StringId phase{};
@@ -73,19 +74,20 @@ prof::Status load(const Analysis& analysis, Sampling& into) {
   for (const std::string_view name : kLoaderStages) {
     if (const auto id = store.find(name)) into.stages.insert(id);
   }
-  const auto status =
-      store.scan<&PythonSample::timeNs, &PythonSample::thread, &PythonSample::stack, &PythonSample::weightNs>(
-          analysis.window, [&](std::uint64_t, auto time, auto thread, auto stack, auto weight) {
-            for (std::size_t i = 0; i < time.size(); ++i) {
-              const bool isIn = time[i] >= analysis.window.startNs && time[i] < analysis.window.endNs;
-              if (!isIn || !thread[i] || !stack[i]) continue;
-              // A row may claim anything.
-              const auto most = static_cast<std::uint64_t>(analysis.window.endNs - analysis.window.startNs);
-              into.threads[thread[i]].push_back({.timeNs = time[i],
-                                                 .weightNs = static_cast<std::int64_t>(std::min(weight[i], most)),
-                                                 .stack = stack[i]});
-            }
-          });
+  const auto status = store.scan<&PythonSample::timeNs, &PythonSample::thread, &PythonSample::stack,
+                                 &PythonSample::weightNs, &PythonSample::state>(
+      analysis.window, [&](std::uint64_t, auto time, auto thread, auto stack, auto weight, auto state) {
+        for (std::size_t i = 0; i < time.size(); ++i) {
+          const bool isIn = time[i] >= analysis.window.startNs && time[i] < analysis.window.endNs;
+          if (!isIn || !thread[i] || !stack[i]) continue;
+          // A row may claim anything.
+          const auto most = static_cast<std::uint64_t>(analysis.window.endNs - analysis.window.startNs);
+          into.threads[thread[i]].push_back({.timeNs = time[i],
+                                             .weightNs = static_cast<std::int64_t>(std::min(weight[i], most)),
+                                             .stack = stack[i],
+                                             .state = state[i]});
+        }
+      });
   for (auto& [thread, samples] : into.threads) std::ranges::stable_sort(samples, {}, &Sample::timeNs);
   return status;
 }
@@ -160,6 +162,10 @@ bool isIdle(const Sample& sample) {
   return !sample.isDeviceBusy && (isOpen || sample.idleToNs - sample.idleFromNs >= kLongHostWorkNs);
 }
 
+bool isAsleep(const Sample& sample) {
+  return sample.state == prof::ThreadState::Sleeping || sample.state == prof::ThreadState::Blocked;
+}
+
 void count(Sum& sum, const Sample& sample, bool isFrameworks) {
   PythonLine& line = sum.line;
   ++line.samples;
@@ -183,7 +189,11 @@ void count(Sum& sum, const Sample& sample, bool isFrameworks) {
   }
   if (!isIdle(sample)) return;
   prof::addTo(line.idleNs, ns);
-  if (isFrameworks) prof::addTo(line.frameworkNs, ns);
+  if (isAsleep(sample)) {
+    prof::addTo(line.asleepNs, ns);
+  } else if (isFrameworks) {
+    prof::addTo(line.frameworkNs, ns);
+  }
   ++line.idleSamples;
   const TimeWindow seen{sample.timeNs - ns, sample.timeNs};
   // A line that sample after sample sees is one stretch.
@@ -207,8 +217,8 @@ PythonLine finished(Sum&& sum, const Store& store, std::int64_t parts) {
     line.phase = store.text(most->first);
   keepLongest(sum.idle);
   line.idle = std::move(sum.idle);
-  for (std::int64_t* ns :
-       {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs, &line.frameworkNs}) {
+  for (std::int64_t* ns : {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs,
+                           &line.asleepNs, &line.frameworkNs}) {
     *ns /= parts;
   }
   return line;
@@ -294,7 +304,9 @@ prof::Status compute(Analysis& analysis) {
       for (const Sample& sample : samples) {
         const auto window =
             std::ranges::partition_point(windows, [&](const TimeWindow& one) { return one.endNs <= sample.timeNs; });
-        if (window != windows.end() && window->startNs <= sample.timeNs) step.take(sample, false);
+        const bool isInStep = window != windows.end() && window->startNs <= sample.timeNs;
+        if (isInStep) step.take(sample, false);
+        result.statesKnown |= isInStep && sample.state != prof::ThreadState::Unknown;
         if (sample.timeNs >= setUp.startNs && sample.timeNs < setUp.endNs) before.take(sample, false);
       }
     } else if (sampling.workers.contains(thread)) {
@@ -328,14 +340,19 @@ bool isOneWith(const PythonLine& line, const PythonLine& next) {
          next.line - line.line <= kNear;
 }
 
-PythonWait waitOf(std::span<const PythonLine* const> lines) {
+std::int64_t idleNsOf(const PythonLine& line, IdleTime counted) {
+  if (counted == IdleTime::All) return line.idleNs;
+  return counted == IdleTime::Asleep ? line.asleepNs : line.idleNs - line.asleepNs;
+}
+
+PythonWait waitOf(std::span<const PythonLine* const> lines, IdleTime counted) {
   const PythonLine& first = *lines.front();
   PythonWait wait;
   wait.text = first.place;
   if (lines.size() > 1) wait.text += fmt::format("–{}", lines.back()->line);
   wait.text += fmt::format(" in {}{}{}", first.function, first.inside.empty() ? "" : " → ", first.inside);
   for (const PythonLine* line : lines) {
-    prof::addTo(wait.ns, line->idleNs);
+    prof::addTo(wait.ns, idleNsOf(*line, counted));
     wait.samples += line->idleSamples;
     wait.idle.insert(wait.idle.end(), line->idle.begin(), line->idle.end());
   }
@@ -345,7 +362,8 @@ PythonWait waitOf(std::span<const PythonLine* const> lines) {
 
 }  // namespace
 
-std::vector<PythonWait> PythonLines::waitedFor(std::int64_t nsPerStep) const {
+std::vector<PythonWait> PythonLines::waitedFor(std::int64_t nsPerStep, IdleTime counted) const {
+  if (!statesKnown) counted = IdleTime::All;
   std::vector<const PythonLine*> lines;
   for (const PythonLine& line : step) {
     if (line.idleSamples > 0) lines.push_back(&line);
@@ -356,7 +374,7 @@ std::vector<PythonWait> PythonLines::waitedFor(std::int64_t nsPerStep) const {
   std::vector<PythonWait> waits;
   for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end) {
     for (end = begin + 1; end < lines.size() && isOneWith(*lines[end - 1], *lines[end]);) ++end;
-    PythonWait wait = waitOf(std::span(lines).subspan(begin, end - begin));
+    PythonWait wait = waitOf(std::span(lines).subspan(begin, end - begin), counted);
     const bool isLong = static_cast<double>(wait.ns) >= kLeastOfWait * static_cast<double>(nsPerStep);
     if (isLong && wait.samples >= kLeastLineSamples) waits.push_back(std::move(wait));
   }
@@ -373,6 +391,20 @@ std::int64_t PythonLines::frameworkNs() const {
     idleSamples += line.idleSamples;
   }
   return idleSamples >= kLeastLineSamples ? ns : 0;
+}
+
+std::optional<std::int64_t> PythonLines::programsNs() const {
+  if (samples < kLeastStepSamples) return std::nullopt;
+  std::int64_t ns = 0;
+  for (const PythonLine& line : step) prof::addTo(ns, line.idleNs - line.asleepNs - line.frameworkNs);
+  return ns;
+}
+
+std::optional<std::int64_t> PythonLines::asleepNs() const {
+  if (samples < kLeastStepSamples || !statesKnown) return std::nullopt;
+  std::int64_t ns = 0;
+  for (const PythonLine& line : step) prof::addTo(ns, line.asleepNs);
+  return ns;
 }
 
 std::string listOf(const std::vector<PythonWait>& waits) {

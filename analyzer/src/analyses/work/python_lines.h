@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace lacuna::analyzer {
 /// A line is named where so many samples saw it: the standard error of its time is a third of it then, and less with
 /// more of them.
 inline constexpr std::uint64_t kLeastLineSamples = 10;
+
+/// So many samples see what takes a twentieth of the steps kLeastLineSamples times.
+inline constexpr std::uint64_t kLeastStepSamples = 20 * kLeastLineSamples;
 
 /// A line that takes less of a wait is not worth its place in a sentence about it.
 inline constexpr double kLeastOfWait = 0.1;
@@ -37,10 +41,14 @@ struct PythonLine {
   std::int64_t hostNs = 0;       ///< in nothing that is recorded: the program's own work, and its waits
   /// Of `hostNs`, while the devices had nothing to do for longer than a call of an operator takes.
   std::int64_t idleNs = 0;
-  std::int64_t frameworkNs = 0;  ///< of `idleNs`, in the framework's own Python code
+  std::int64_t asleepNs = 0;     ///< of `idleNs`, while the thread neither ran nor waited for a core
+  std::int64_t frameworkNs = 0;  ///< of the rest of it, in the framework's own Python code
   std::uint64_t idleSamples = 0;
   std::vector<prof::TimeWindow> idle;  ///< the longest few such stretches
 };
+
+/// The part of a line's idle time that counts; all of it where samples do not show whether the thread ran.
+enum class IdleTime : std::uint8_t { All, Running, Asleep };
 
 /// Neighbouring lines of one function that devices waited for, which people take for one place.
 struct PythonWait {
@@ -57,15 +65,22 @@ struct PythonLines {
   /// The same thread between the devices' first work and the first step, in all.
   std::vector<PythonLine> before;
   std::uint64_t samples = 0;  ///< of the thread that sets the steps, in its steps
+  bool statesKnown = false;   ///< they show whether it ran
   std::uint64_t workerSamples = 0;
   prof::ThreadId thread;
 
   /// The places that the devices waited for longest in so much time of a step: those that enough samples saw, and that
   /// take kLeastOfWait of it or more.
-  [[nodiscard]] std::vector<PythonWait> waitedFor(std::int64_t nsPerStep) const;
+  [[nodiscard]] std::vector<PythonWait> waitedFor(std::int64_t nsPerStep, IdleTime counted = IdleTime::All) const;
   /// The time of a step that devices waited for the framework's own Python code: what calling it takes, and no work of
   /// the program's. 0 where too few samples saw it.
   [[nodiscard]] std::int64_t frameworkNs() const;
+  /// The time of a step that devices waited for lines of the program that ran and were not in the framework's code.
+  /// Nothing where there are too few samples to see a twentieth of the step.
+  [[nodiscard]] std::optional<std::int64_t> programsNs() const;
+  /// And the time of a step that devices waited while the thread slept in its own lines. Nothing where samples do not
+  /// show that, or too few.
+  [[nodiscard]] std::optional<std::int64_t> asleepNs() const;
 };
 
 /// "train.py:42–44 in metrics 4.10 ms; train.py:57 in log 1.20 ms"

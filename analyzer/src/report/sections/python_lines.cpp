@@ -21,8 +21,11 @@ namespace of_python_lines {
 namespace {
 
 std::string_view greatestPart(const PythonLine& line) {
-  const std::pair<std::int64_t, std::string_view> parts[]{
-      {line.hostNs, "own work"}, {line.operatorsNs, "operators"}, {line.loaderNs, "loader"}, {line.deviceNs, "device"}};
+  const std::pair<std::int64_t, std::string_view> parts[]{{line.hostNs - line.asleepNs, "own work"},
+                                                          {line.asleepNs, "asleep"},
+                                                          {line.operatorsNs, "operators"},
+                                                          {line.loaderNs, "loader"},
+                                                          {line.deviceNs, "device"}};
   return std::ranges::max_element(parts, {}, [](const auto& part) { return part.first; })->second;
 }
 
@@ -52,7 +55,7 @@ const Column<PythonLine> kColumns[]{
      kValueOf<&PythonLine::phase>},
     {{"ns", "a step", ColumnKind::Time, "wall time of a mean step; without steps, in all"}, kValueOf<&PythonLine::ns>},
     {{"mostly", "mostly", ColumnKind::Text,
-      "the greatest part of `ns`: `own work`, `operators`, `loader` or `device`, as the columns behind it"},
+      "the greatest part of `ns`: `own work`, `asleep`, `operators`, `loader` or `device`, as the columns behind it"},
      [](const PythonLine& row) -> TableCell { return std::string(greatestPart(row)); }},
     {{"host_ns", "", ColumnKind::Time,
       "of `ns`, in nothing that is recorded: Python, libraries, and waits of the program's own"},
@@ -60,7 +63,8 @@ const Column<PythonLine> kColumns[]{
     {{"idle_ns", "device idle", ColumnKind::Time,
       "of `host_ns`, while the devices had nothing to do for 500 µs or more"},
      kValueOf<&PythonLine::idleNs>},
-    {{"framework_ns", "", ColumnKind::Time, "of `idle_ns`, in PyTorch's own Python code"},
+    {{"asleep_ns", "", ColumnKind::Time, "of `idle_ns`, while the thread slept"}, kValueOf<&PythonLine::asleepNs>},
+    {{"framework_ns", "", ColumnKind::Time, "of the rest of `idle_ns`, in PyTorch's own Python code"},
      kValueOf<&PythonLine::frameworkNs>},
     {{"operators_ns", "", ColumnKind::Time, "of `ns`, in operators and calls that launch work"},
      kValueOf<&PythonLine::operatorsNs>},

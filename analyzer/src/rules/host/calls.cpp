@@ -45,9 +45,10 @@ const CauseDetail* longestWait(const Facts& facts, Cause cause, std::span<const 
   return most;
 }
 
-std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep) {
+std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep, IdleTime counted) {
   const PythonLines& lines = facts.analysis.of<PythonLines>();
-  auto waits = lines.waitedFor(nsPerStep);
+  auto waits = lines.waitedFor(nsPerStep, counted);
+  if (lines.statesKnown) return waits;
   // The cost may leave out a part of the time that was sampled, as that in which the thread slept.
   std::int64_t allNs = 0;
   for (const PythonLine& line : lines.step) prof::addTo(allNs, line.idleNs);

@@ -30,7 +30,7 @@ const CallRow* costliestCall(const Facts& facts, Activity activity);
 const CauseDetail* longestWait(const Facts& facts, Cause cause, std::span<const std::string_view> except = {});
 
 /// The lines of Python that a cost is mostly of, where samples of them were recorded.
-std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep);
+std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep, IdleTime counted);
 /// Puts them into the title, and their longest stretches in front of the evidence.
 void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonWait>& lines);
 

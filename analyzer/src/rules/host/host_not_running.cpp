@@ -36,9 +36,10 @@ void detect(const Facts& facts, Outcome& out) {
       "look for locks, sleeps and files in the training loop, and for more runnable threads than cores (loader "
       "workers, thread pools)";
   finding.evidence = facts.evidenceOf(asleep > facts.costOf(Cause::OffCpu) ? Cause::HostWork : Cause::OffCpu);
-  // Samples do not show whether the thread ran. Where it mostly did, they are of other work.
-  const bool mostlyAsleep = 2 * cost >= facts.costOf(Cause::OffCpu) + facts.costOf(Cause::HostWork);
-  if (const auto lines = linesBehind(facts, cost); mostlyAsleep && !lines.empty()) {
+  // Where samples do not show whether the thread ran, and it mostly did, they are of other work.
+  const bool mostlyAsleep = facts.analysis.of<PythonLines>().statesKnown ||
+                            2 * cost >= facts.costOf(Cause::OffCpu) + facts.costOf(Cause::HostWork);
+  if (const auto lines = linesBehind(facts, cost, IdleTime::Asleep); mostlyAsleep && !lines.empty()) {
     finding.words = "the thread that feeds the device was not running {cost} {a step}; it was at {lines}";
     nameLines(facts, finding, lines);
   }
@@ -63,8 +64,9 @@ constinit const FindingRule kHostNotRunningRule{
     .meaning = "The launching thread sleeps, waits for a lock or a file, or has no core.",
     .when =
         "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step; also what of "
-        "the host's work its counters show it asleep; lines of Python are named as for `host-work`, where it slept for "
-        "most of the host's work",
+        "the host's work it slept, as samples of its lines show where there are 200 or more, or its counters; lines of "
+        "Python are named as for `host-work`, without samples of its state only where it slept for most of the host's "
+        "work",
     .fix = "code: `off-cpu*0`, an upper bound",
     .refutedBy = "a run without the lock, sleep or file that takes as long",
     .detect = rules::host_not_running::detect,

@@ -64,7 +64,9 @@ std::int64_t workNs(const Facts& facts) {
   const std::int64_t all = facts.costOf(Cause::HostWork);
   const std::int64_t counts =
       facts.worksInPlace() ? std::min(all, facts.analysis.of<IdleCauses>().longHostWorkNs) : all;
-  return counts - facts.asleepNs() - pricedPhasesNs(facts.analysis) - facts.analysis.of<PythonLines>().frameworkNs();
+  const PythonLines& lines = facts.analysis.of<PythonLines>();
+  const std::int64_t ns = counts - facts.asleepNs() - pricedPhasesNs(facts.analysis) - lines.frameworkNs();
+  return std::min(ns, lines.programsNs().value_or(ns));
 }
 
 void detect(const Facts& facts, Outcome& out) {
@@ -84,7 +86,7 @@ void detect(const Facts& facts, Outcome& out) {
   finding.confidence = kSure;
   finding.advice = adviceOn(facts, longNs, inLaunches);
   finding.evidence = facts.evidenceOf(Cause::HostWork);
-  if (const auto lines = linesBehind(facts, cost); !inLaunches && !lines.empty()) {
+  if (const auto lines = linesBehind(facts, cost, IdleTime::Running); !inLaunches && !lines.empty()) {
     finding.words = "the device waits for host work {cost} {a step}: {lines}";
     nameLines(facts, finding, lines);
   }
@@ -108,10 +110,11 @@ constinit const FindingRule kHostWorkRule{
     .when =
         "other host work ≥ {least} of the step; where the calling thread executes operators itself, ≥ {least of long} "
         "in stretches of {long} or more; without checkpoints, garbage collections, PyTorch's own Python code as far as "
-        "samples show it, and the time that the thread slept, as its counters show; the advice changes where launch "
-        "calls took half of it beyond as many usual ones: a "
-        "kernel's first launch loads its code; lines of Python are named that take a tenth of it or more and that 10 "
-        "samples saw",
+        "samples show it, and the time that the thread slept, as for `host-not-running`; no more than lines of the "
+        "program "
+        "took, where 200 samples or more show them; the advice changes where launch calls took half of it beyond as "
+        "many usual ones: a kernel's first launch loads its code; lines of Python are named that take a tenth of it or "
+        "more and that 10 samples saw",
     .fix = "code: `host*0`, an upper bound",
     .refutedBy = "a run without that work in its loop that takes as long",
     .detect = rules::host_work::detect,

@@ -339,7 +339,8 @@ LACUNA_TABLE(Arg, 28, "arg", LACUNA_ARG_COLUMNS)
   COLUMN(TimeNs, timeNs, Time, "when the frames were read: the end of the time it stands for")      \
   COLUMN(ThreadId, thread, Plain, "a thread of a Python program, running or not")                   \
   COLUMN(FrameId, stack, Plain, "where its interpreter was: function, program as module, and line") \
-  COLUMN(std::uint64_t, weightNs, Plain, "wall time the sample stands for")
+  COLUMN(std::uint64_t, weightNs, Plain, "wall time the sample stands for")                         \
+  COLUMN(ThreadState, state, Plain, "whether it ran then; only of a process's first thread")
 LACUNA_TABLE(PythonSample, 29, "python_sample", LACUNA_PYTHON_SAMPLE_COLUMNS)
 
 // clang-format on

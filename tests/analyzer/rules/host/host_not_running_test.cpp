@@ -64,6 +64,50 @@ TEST(HostNotRunningFinding, NamesTheLineWhereTheThreadSlept) {
   EXPECT_THAT(titleOfSampled(62), testing::HasSubstr("a step; it was at train.py:42 in wait 3.8"));
 }
 
+/// Steps of 10 ms, of which operators take 4: three of a line that sleeps, and three of one that computes.
+Analysis sleepsAndComputes(prof::ThreadState slept, prof::ThreadState computed) {
+  CpuTraining training(60);
+  training.work(0, 4 * CpuTraining::kMs, "aten::linear").ran(70);
+  test::PythonSamples samples(training.out);
+  const auto wait = samples.frame("wait", "/home/me/train.py", 42);
+  const auto metrics = samples.frame("metrics", "/home/me/train.py", 90);
+  for (int step = 0; step < 60; ++step) {
+    const prof::TimeNs start = 10 * step * CpuTraining::kMs;
+    samples.state = slept;
+    samples.during(start + 4 * CpuTraining::kMs, start + 7 * CpuTraining::kMs, wait, CpuTraining::kMs);
+    samples.state = computed;
+    samples.during(start + 7 * CpuTraining::kMs, start + 10 * CpuTraining::kMs, metrics, CpuTraining::kMs);
+  }
+  return training.analysed();
+}
+
+TEST(HostNotRunningFinding, SamplesTellSleepFromWorkLineByLine) {
+  const Analysis analysis = sleepsAndComputes(prof::ThreadState::Sleeping, prof::ThreadState::Running);
+  const Finding* asleep = find(analysis, FindingId::HostNotRunning);
+  const Finding* work = find(analysis, FindingId::HostWork);
+  ASSERT_NE(asleep, nullptr);
+  ASSERT_NE(work, nullptr);
+  EXPECT_THAT(asleep->title, testing::HasSubstr("it was at train.py:42 in wait 3.00 ms"));
+  EXPECT_THAT(asleep->title, testing::Not(testing::HasSubstr("train.py:90")));
+  EXPECT_THAT(work->title, testing::HasSubstr("train.py:90 in metrics 3.00 ms"));
+  EXPECT_THAT(work->title, testing::Not(testing::HasSubstr("train.py:42")));
+  EXPECT_NEAR(static_cast<double>(asleep->costNsPerStep), 3e6, 0.1e6);
+  EXPECT_NEAR(static_cast<double>(work->costNsPerStep), 3e6, 0.1e6);
+}
+
+TEST(HostNotRunningFinding, AThreadThatIsBlockedInTheKernelSleepsToo) {
+  const Analysis analysis = sleepsAndComputes(prof::ThreadState::Blocked, prof::ThreadState::Sleeping);
+  ASSERT_NE(find(analysis, FindingId::HostNotRunning), nullptr);
+  EXPECT_NEAR(static_cast<double>(find(analysis, FindingId::HostNotRunning)->costNsPerStep), 6e6, 0.1e6);
+  EXPECT_EQ(find(analysis, FindingId::HostWork), nullptr);
+}
+
+TEST(HostNotRunningFinding, SamplesWithoutStatesLeaveItToTheCounters) {
+  const Analysis analysis = sleepsAndComputes(prof::ThreadState::Unknown, prof::ThreadState::Unknown);
+  ASSERT_NE(find(analysis, FindingId::HostNotRunning), nullptr);
+  EXPECT_NEAR(static_cast<double>(find(analysis, FindingId::HostNotRunning)->costNsPerStep), 3e6, 0.1e6);
+}
+
 TEST(HostNotRunningFinding, NamesNoLineWhereTheThreadMostlyRan) {
   const std::string title = titleOfSampled(85);
   EXPECT_THAT(title, testing::HasSubstr("was not running"));
