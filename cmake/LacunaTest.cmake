@@ -17,8 +17,14 @@ if(LACUNA_CHECK_ONLY AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/gtest_headers.cpp" "#include <gmock/gmock.h>\n#include <gtest/gtest.h>\n")
   add_library(lacuna_read_gtest OBJECT "${CMAKE_CURRENT_BINARY_DIR}/gtest_headers.cpp")
   target_link_libraries(lacuna_read_gtest PRIVATE lacuna::options lacuna_test_options GTest::gtest GTest::gmock)
-  target_compile_options(lacuna_read_gtest PRIVATE "SHELL:-x c++-header" "SHELL:-Xclang -emit-pch"
+  # Clang takes it only where it compiles for the same sort of object, and tests are programs.
+  set_target_properties(lacuna_read_gtest PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(lacuna_read_gtest PRIVATE -fPIE "SHELL:-x c++-header" "SHELL:-Xclang -emit-pch"
     "SHELL:-Xclang -o -Xclang ${lacuna_read_gtest}")
+  # Objects do not wait for the objects of another target, but for commands they do.
+  add_custom_command(OUTPUT "${lacuna_read_gtest}.stamp" COMMAND "${CMAKE_COMMAND}" -E touch "${lacuna_read_gtest}.stamp"
+    DEPENDS $<TARGET_OBJECTS:lacuna_read_gtest> VERBATIM)
+  add_custom_target(lacuna_gtest_is_read DEPENDS "${lacuna_read_gtest}.stamp")
 endif()
 
 # lacuna_add_test(NAME SOURCES a.cpp … [LIBS targets …] [INCLUDES dirs …] [TIMEOUT s] [LABELS …] [RUN_SERIAL] [ONE_THREAD]
@@ -47,7 +53,7 @@ function(lacuna_add_test name)
   endif()
   if(lacuna_read_gtest)
     target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -include-pch -Xclang ${lacuna_read_gtest}>")
-    add_dependencies(${name} lacuna_read_gtest)
+    add_dependencies(${name} lacuna_gtest_is_read)
   endif()
   lacuna_unite(${name})
   set(properties TIMEOUT ${arg_TIMEOUT})
