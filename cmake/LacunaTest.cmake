@@ -14,7 +14,8 @@ endif()
 # has to include all else that it uses.
 if(LACUNA_CHECK_ONLY AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(lacuna_read_gtest "${CMAKE_CURRENT_BINARY_DIR}/gtest.pch")
-  file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/gtest_headers.cpp" "#include <gmock/gmock.h>\n#include <gtest/gtest.h>\n")
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/gtest_headers.cpp"
+    CONTENT "#include <gmock/gmock.h>\n#include <gtest/gtest.h>\n")
   add_library(lacuna_read_gtest OBJECT "${CMAKE_CURRENT_BINARY_DIR}/gtest_headers.cpp")
   target_link_libraries(lacuna_read_gtest PRIVATE lacuna::options lacuna_test_options GTest::gtest GTest::gmock)
   # Clang takes it only where it compiles for the same sort of object, and tests are programs.

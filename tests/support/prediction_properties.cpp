@@ -17,7 +17,6 @@
 namespace lacuna::test {
 namespace {
 
-using analyzer::Analysis;
 using analyzer::Change;
 using analyzer::Prediction;
 using analyzer::Simulator;

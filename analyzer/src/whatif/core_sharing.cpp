@@ -85,6 +85,8 @@ bool CoreSharing::applies(const Scenario& scenario) {
 }
 
 double CoreSharing::teamPower(Bound bound) {
+  // Two threads coincide. At least each only shares its core; the cube is above all products that were measured but
+  // one.
   constexpr double kLikely = 2, kLeast = 1, kMost = 3;
   return bound == Bound::Likely ? kLikely : bound == Bound::Low ? kLeast : kMost;
 }
