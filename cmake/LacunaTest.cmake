@@ -18,8 +18,9 @@ if(LACUNA_CHECK_ONLY AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     CONTENT "#include <gmock/gmock.h>\n#include <gtest/gtest.h>\n")
   add_library(lacuna_read_gtest OBJECT "${CMAKE_CURRENT_BINARY_DIR}/gtest_headers.cpp")
   target_link_libraries(lacuna_read_gtest PRIVATE lacuna::options lacuna_test_options GTest::gtest GTest::gmock)
-  # Clang takes it only where it compiles for the same sort of object, and tests are programs.
-  set_target_properties(lacuna_read_gtest PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  # Clang takes it only where it compiles for the same sort of object, and tests are programs. A compiler cache does not
+  # know this output.
+  set_target_properties(lacuna_read_gtest PROPERTIES POSITION_INDEPENDENT_CODE OFF CXX_COMPILER_LAUNCHER "")
   target_compile_options(lacuna_read_gtest PRIVATE -fPIE "SHELL:-x c++-header" "SHELL:-Xclang -emit-pch"
     "SHELL:-Xclang -o -Xclang ${lacuna_read_gtest}")
   # Objects do not wait for the objects of another target, but for commands they do.
