@@ -49,10 +49,7 @@ std::string_view gainBasisName(GainBasis basis) {
 double Finding::unrecordedShare(std::int64_t gainNs) const {
   const auto gain = static_cast<double>(gainNs);
   if (wholeStepNs <= stepRecordingNs || gainNs <= 0) return 0;
-  const double recorded = costNsPerStep <= 0 ? 0
-                                             : static_cast<double>(recordingNsPerStep) *
-                                                   std::min(1.0, gain / static_cast<double>(costNsPerStep));
-  return std::clamp((gain - recorded) / static_cast<double>(wholeStepNs - stepRecordingNs), 0.0, 1.0);
+  return std::clamp(gain * (1 - recordedShare) / static_cast<double>(wholeStepNs - stepRecordingNs), 0.0, 1.0);
 }
 
 std::string describeGain(const Finding& finding, std::string_view per) {

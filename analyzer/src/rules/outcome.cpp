@@ -196,6 +196,10 @@ void Outcome::finish(Finding finding) {
   takeGain(finding);
   finding.recordingNsPerStep = recordingIn(finding);
   finding.stepRecordingNs = analysis.meanStepBands().totalNs();
+  // Where no entry of the ledger says how much that is of this cost, it is as much as of the step.
+  const bool isKnown = !facts_.rule().prices.empty() && finding.costNsPerStep > 0;
+  finding.recordedShare = isKnown ? shareOf(finding.recordingNsPerStep, finding.costNsPerStep)
+                                  : shareOf(finding.stepRecordingNs, finding.wholeStepNs);
   const double weight = facts_.shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0)
     finding.severity = weight >= kHigh ? Severity::High : weight >= kMedium ? Severity::Medium : Severity::Low;

@@ -292,6 +292,7 @@ struct Finding {
   /// that one is longer because it includes the time up to the next step.
   std::int64_t wholeStepNs = 0;
   std::int64_t stepRecordingNs = 0;   ///< by how much recording made that step longer
+  double recordedShare = 0;           ///< of the cost, what recording may be, and of the gain
   bool coversGaps = false;            ///< it is so much longer that the report mentions it
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;
