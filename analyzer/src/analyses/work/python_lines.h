@@ -17,8 +17,8 @@ namespace lacuna::analyzer {
 /// more of them.
 inline constexpr std::uint64_t kLeastLineSamples = 10;
 
-/// So many samples see what takes a twentieth of the steps kLeastLineSamples times.
-inline constexpr std::uint64_t kLeastStepSamples = 20 * kLeastLineSamples;
+/// So many samples see what takes a tenth of the steps kLeastLineSamples times.
+inline constexpr std::uint64_t kLeastStepSamples = 10 * kLeastLineSamples;
 
 /// A line that takes less of a wait is not worth its place in a sentence about it.
 inline constexpr double kLeastOfWait = 0.1;
@@ -76,7 +76,7 @@ struct PythonLines {
   /// the program's. 0 where too few samples saw it.
   [[nodiscard]] std::int64_t frameworkNs() const;
   /// The time of a step that devices waited for lines of the program that ran and were not in the framework's code.
-  /// Nothing where there are too few samples to see a twentieth of the step.
+  /// Nothing where there are too few samples to see a tenth of the step.
   [[nodiscard]] std::optional<std::int64_t> programsNs() const;
   /// And the time of a step that devices waited while the thread slept in its own lines. Nothing where samples do not
   /// show that, or too few.

@@ -112,7 +112,7 @@ constinit const FindingRule kHostWorkRule{
         "in stretches of {long} or more; without checkpoints, garbage collections, PyTorch's own Python code as far as "
         "samples show it, and the time that the thread slept, as for `host-not-running`; no more than lines of the "
         "program "
-        "took, where 200 samples or more show them; the advice changes where launch calls took half of it beyond as "
+        "took, where 100 samples or more show them; the advice changes where launch calls took half of it beyond as "
         "many usual ones: a kernel's first launch loads its code; lines of Python are named that take a tenth of it or "
         "more and that 10 samples saw",
     .fix = "code: `host*0`, an upper bound",
