@@ -71,7 +71,9 @@ std::int64_t workNs(const Facts& facts) {
 
 void detect(const Facts& facts, Outcome& out) {
   const std::int64_t cost = workNs(facts);
-  if (facts.shareOfStep(cost) < (facts.worksInPlace() ? kLeastOfLong : kLeast)) return;
+  // What recording adds is no work of the program's.
+  const std::int64_t programsNs = cost - facts.analysis.meanStepBands()[Cause::HostWork];
+  if (facts.shareOfStep(programsNs) < (facts.worksInPlace() ? kLeastOfLong : kLeast)) return;
   // The host does not do for the program what it does in a launch call.
   const std::int64_t longNs = longLaunchesNs(facts);
   const bool inLaunches = 2 * longNs >= cost;
@@ -108,7 +110,8 @@ constinit const FindingRule kHostWorkRule{
     .confidences = rules::host_work::kConfidences,
     .meaning = "The device waits while the host does work of its own between launches.",
     .when =
-        "other host work ≥ {least} of the step; where the calling thread executes operators itself, ≥ {least of long} "
+        "other host work, without what recording may be of it, ≥ {least} of the step; where the calling thread "
+        "executes operators itself, ≥ {least of long} "
         "in stretches of {long} or more; without checkpoints, garbage collections, PyTorch's own Python code as far as "
         "samples show it, and the time that the thread slept, as for `host-not-running`; no more than lines of the "
         "program "
