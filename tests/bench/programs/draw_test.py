@@ -6,6 +6,7 @@
 import contextlib
 import io
 import json
+import multiprocessing
 import subprocess
 import sys
 import time
@@ -84,8 +85,22 @@ class Pairs(unittest.TestCase):
         self.assertGreater(quick[0][1], slow[0][1])
 
     def test_a_side_stands_still_while_the_other_has_its_turn(self):
-        for ns, iterations in pairs.compare(self.sleeping(0.002), self.sleeping(0.02))[1]:
-            self.assertLess(ns, 0.05e9 + iterations * 0.02e9)
+        iterations, moved = (multiprocessing.Value("Q", lock=False) for _ in range(2))
+
+        def counted(_, turns):
+            while not turns.over(0):
+                iterations.value += 1
+                time.sleep(0.001)
+
+        def watching(_, turns):
+            while not turns.over(0):
+                before = iterations.value
+                time.sleep(0.005)
+                moved.value += iterations.value != before
+
+        pairs.compare(counted, watching)
+        self.assertGreater(iterations.value, 0)
+        self.assertEqual(moved.value, 0)
 
     def test_a_training_that_fails_ends_the_comparison(self):
         with self.assertRaisesRegex(SystemExit, "a training failed"), contextlib.redirect_stderr(io.StringIO()):
