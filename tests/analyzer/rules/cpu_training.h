@@ -13,6 +13,7 @@ namespace lacuna::analyzer {
 class CpuTraining {
  public:
   static constexpr prof::TimeNs kMs = 1'000'000;
+  static constexpr prof::ThreadId kThread{1};
 
   explicit CpuTraining(int steps = 12, prof::TimeNs stepNs = 10 * kMs) : steps_(steps), stepNs_(stepNs) {
     out.append(prof::Process{.id = prof::ProcessId(1)});
@@ -45,11 +46,11 @@ class CpuTraining {
     }
     return *this;
   }
-  /// What the thread's counters say, ten times a second, in percent.
-  CpuTraining& ran(double percent, double waitedPercent = 0) {
-    for (const auto& [id, name, value] :
-         {Counter{1, "thread CPU", percent}, {2, "waiting for a core", waitedPercent}}) {
-      out.append(prof::CounterTrack{.id = prof::TrackId(id), .thread = kThread, .name = out.intern(name)});
+  /// The counters of the thread that trains, or of another, ten times a second, in percent.
+  CpuTraining& ran(double percent, double waitedPercent = 0, prof::ThreadId thread = kThread) {
+    for (const auto& [id, name, value] : {Counter{2 * thread.value, "thread CPU", percent},
+                                          {2 * thread.value + 1, "waiting for a core", waitedPercent}}) {
+      out.append(prof::CounterTrack{.id = prof::TrackId(id), .thread = thread, .name = out.intern(name)});
       for (prof::TimeNs at = 0; at <= steps_ * stepNs_; at += 100 * kMs)
         out.append(prof::CounterSample{.timeNs = at, .track = prof::TrackId(id), .value = value});
     }
@@ -60,7 +61,6 @@ class CpuTraining {
   StoreBuilder out;
 
  private:
-  static constexpr prof::ThreadId kThread{1};
   struct Counter {
     std::uint32_t id;
     const char* name;

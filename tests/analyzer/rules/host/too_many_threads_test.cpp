@@ -18,12 +18,7 @@ Analysis withTeam(std::uint32_t more, double ranPercent, double waitedPercent, c
     out.append(prof::Thread{.id = thread, .process = prof::ProcessId(1)});
     out.append(prof::Range{
         .startNs = 0, .durNs = 5, .thread = thread, .category = out.intern(category), .name = out.intern("fetch")});
-    for (const auto& [id, name, value] :
-         {std::tuple(100 + 2 * i, "thread CPU", ranPercent), {101 + 2 * i, "waiting for a core", waitedPercent}}) {
-      out.append(prof::CounterTrack{.id = prof::TrackId(id), .thread = thread, .name = out.intern(name)});
-      for (prof::TimeNs at = 0; at <= 600 * CpuTraining::kMs; at += 100 * CpuTraining::kMs)
-        out.append(prof::CounterSample{.timeNs = at, .track = prof::TrackId(id), .value = value});
-    }
+    training.ran(ranPercent, waitedPercent, thread);
   }
   return training.analysed();
 }
@@ -54,12 +49,7 @@ TEST(TooManyThreadsFinding, ThreadsThatNowAndThenWaitToBeWokenHideNoSleep) {
   for (std::uint32_t i = 0; i < 2; ++i) {
     const prof::ThreadId thread(10 + i);
     out.append(prof::Thread{.id = thread, .process = prof::ProcessId(1)});
-    for (const auto& [id, name, value] :
-         {std::tuple(100 + 2 * i, "thread CPU", 1.0), {101 + 2 * i, "waiting for a core", 9.0}}) {
-      out.append(prof::CounterTrack{.id = prof::TrackId(id), .thread = thread, .name = out.intern(name)});
-      for (prof::TimeNs at = 0; at <= 600 * CpuTraining::kMs; at += 100 * CpuTraining::kMs)
-        out.append(prof::CounterSample{.timeNs = at, .track = prof::TrackId(id), .value = value});
-    }
+    training.ran(1, 9, thread);
   }
   const Analysis analysis = training.analysed();
   EXPECT_NE(find(analysis, FindingId::HostNotRunning), nullptr);

@@ -56,12 +56,7 @@ Analysis loading(bool byWorker, double trainingRan, double workerRan, double wor
                            .payloadType = prof::PayloadType::U64,
                            .payload = static_cast<std::uint64_t>(step)});
   }
-  for (const auto& [id, name, value] :
-       {std::tuple(100, "thread CPU", workerRan), {101, "waiting for a core", workerWaited}}) {
-    out.append(prof::CounterTrack{.id = prof::TrackId(id), .thread = worker, .name = out.intern(name)});
-    for (prof::TimeNs at = 0; at <= 600 * kMs; at += 100 * kMs)
-      out.append(prof::CounterSample{.timeNs = at, .track = prof::TrackId(id), .value = value});
-  }
+  training.ran(workerRan, workerWaited, worker);
   return training.analysed();
 }
 
