@@ -115,7 +115,7 @@ class Properties {
     if (reversed != all.gainNs()) fail("in another order {} ns are gained, not {}", reversed, all.gainNs());
   }
 
-  /// What is left when nothing takes time are the waits that no part stretches.
+  /// Removing every part gains at least as much as removing one of them.
   void everything() {
     std::vector<Change> changes;
     for (const std::string_view part : kParts) changes.push_back(*analyzer::parseChange(factorOf(part, 0)));

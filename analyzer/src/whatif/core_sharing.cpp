@@ -41,7 +41,7 @@ struct Sums {
   double batches = 0;
 };
 
-/// Of a step, on average.
+/// The sums of a mean step.
 Sums sumsOf(const Simulator::Model& model, const std::vector<HostItem>& items, const std::vector<DeviceNode>& nodes,
             const std::vector<char>* removed) {
   Sums sums;

@@ -46,9 +46,9 @@ class CoreSharing {
   [[nodiscard]] double wantedCores(std::int64_t stepNs) const;
 
   /// A team that computes an operator waits for its slowest thread, so it advances only while all of its threads run.
-  /// Of two that each run a share s of the time, both run s² of it. Measured with a team of two on two cores, beside 1,
-  /// 2 and 3 busy processes: convolutions took 2.5, 3.0 and 5.0 times as long, products 4.1, 4.0 and 14.6 times; the
-  /// square gives 2.3, 4.0 and 6.3.
+  /// Two threads that each run a share s of the time run together for s² of it. Measured with a team of two on two
+  /// cores, beside 1, 2 and 3 busy processes: convolutions took 2.5, 3.0 and 5.0 times as long, products 4.1, 4.0
+  /// and 14.6 times; the square gives 2.3, 4.0 and 6.3.
   static double teamPower(Bound bound);
 
  private:

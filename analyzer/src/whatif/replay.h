@@ -64,7 +64,7 @@ struct SharedStep {
 };
 SharedStep onSharedCores(const Scenario& scenario);
 
-/// The typical step of the replay, on shared cores. Changed loaders are replayed twice, of which the first fills the
+/// The typical step of the replay, on shared cores. A changed loader is replayed twice: the first pass fills its
 /// pipeline.
 std::int64_t replay(const Scenario& scenario);
 

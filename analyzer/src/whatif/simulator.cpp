@@ -118,17 +118,13 @@ std::int64_t workTakenPerStep(const Scenario& scenario) {
   return std::max<std::int64_t>(0, ns / static_cast<std::int64_t>(base.steps));
 }
 
-/// The step where no change takes waits away.
-std::int64_t stepWithWaits(const Simulator::Model& model, std::span<const Change> changes, Bound bound) {
-  return replay(withWaits(model, changes, bound));
-}
-
 /// A wait that goes takes with it what it disturbed. Where steady steps are quicker by more than that, steps differ for
 /// other reasons.
-std::int64_t leastUnstalled(const Simulator::Model& model, std::span<const Change> changes) {
+/// `withWaitsNs`: the step where no change takes waits away.
+std::int64_t leastUnstalled(const Simulator::Model& model, std::span<const Change> changes, std::int64_t withWaitsNs) {
   const std::int64_t waits = model.baseNs - replay(asRecorded(model, changes));
   const auto most = prof::wholeOf<std::int64_t>(kDisturbed * static_cast<double>(std::max<std::int64_t>(0, waits)));
-  return std::min(model.baseNs - most, stepWithWaits(model, changes, Bound::Likely));
+  return std::min(model.baseNs - most, withWaitsNs);
 }
 
 }  // namespace
@@ -192,18 +188,19 @@ class Predicting {
 
   void predictStep() {
     stepNs_ = shared();
-    if (likely_.unstalled && !workersTakeCores_) {
-      stepNs_ = out_.limits.atMost({.name = "with-waits",
-                                    .reason = "taking waits away makes no step longer than the other changes leave "
-                                              "it"},
-                                   stepNs_, stepWithWaits(model_, changes_, Bound::Likely));
-    }
     if (likely_.unstalled) {
+      const std::int64_t withWaitsNs = replay(withWaits(model_, changes_, Bound::Likely));
+      if (!workersTakeCores_) {
+        stepNs_ = out_.limits.atMost({.name = "with-waits",
+                                      .reason = "taking waits away makes no step longer than the other changes leave "
+                                                "it"},
+                                     stepNs_, withWaitsNs);
+      }
       stepNs_ = out_.limits.atLeast({.name = "waits",
                                      .reason = "waits that go save no more than themselves and all that they "
                                                "disturbed; beyond that, steps differ for other reasons",
                                      .constant = LACUNA_NAMED(kDisturbed)},
-                                    stepNs_, leastUnstalled(model_, changes_));
+                                    stepNs_, leastUnstalled(model_, changes_, withWaitsNs));
     }
     out_.predictedNsPerStep = stepNs_;
     if (!out_.touched) out_.predictedNsPerStep = out_.baseNsPerStep;
@@ -278,7 +275,7 @@ class Predicting {
   void spanInterval() {
     const auto played = [&](Bound bound) {
       const std::int64_t ns = replay(scenarioOf(model_, changes_, bound));
-      return likely_.unstalled && !workersTakeCores_ ? std::min(ns, stepWithWaits(model_, changes_, bound)) : ns;
+      return likely_.unstalled && !workersTakeCores_ ? std::min(ns, replay(withWaits(model_, changes_, bound))) : ns;
     };
     const std::int64_t step = out_.predictedNsPerStep;
     out_.lowNsPerStep = bounded_ ? std::min(step, played(Bound::Low)) : step;

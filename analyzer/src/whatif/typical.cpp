@@ -198,7 +198,7 @@ std::int64_t Completions::typicalNs() const {
 std::int64_t Simulator::Model::shortenedNs(const Completions& changed) const {
   if (replayed.totalNs <= 0) return changed.typicalNs();
   const double takenNs = static_cast<double>(replayed.totalNs) - static_cast<double>(changed.totalNs);
-  const auto typicalNs = static_cast<double>(replayed.typicalNs());
+  const auto typicalNs = static_cast<double>(baseNs);
   // A typical step is shorter than the mean one, or longer; it loses no more than its share, and no more than the mean.
   const double ofItsShare = takenNs * typicalNs / static_cast<double>(replayed.totalNs);
   const double ofTheMean = takenNs / static_cast<double>(steps);

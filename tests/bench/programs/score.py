@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """Records drawn PyTorch programs and compares the report's findings with the faults that the programs have. A fault
-counts where repairing it makes the unrecorded program faster by LEAST_GAIN or more in most pairs of runs, or where it
-costs memory. A finding is false where it names no fault of the program and stays when all of them are repaired. The gain
+counts where repairing it makes the unrecorded program faster by LEAST_GAIN or more, beyond the noise, or where it costs
+memory. A finding is false where it names no fault of the program and stays when all of them are repaired. The gain
 that a finding predicts is compared with the measured one; both are shares of an iteration."""
 
 import dataclasses

@@ -127,7 +127,7 @@ struct Prediction {
   /// The time that the change takes off the program's pieces: no step becomes shorter by more than that. Nothing where
   /// the change also removes waits, since those may have been for anything.
   std::optional<std::int64_t> takenNsPerStep;
-  std::int64_t freedNsPerStep = 0;      ///< by how much the training computes quicker, as workers leave it the cores
+  std::int64_t freedNsPerStep = 0;      ///< saved by a training that gets more of the cores from its workers
   std::int64_t workTakenNsPerStep = 0;  ///< by how much the devices' work becomes less
   bool touched = false;              ///< something that was recorded would change; else the replay knows nothing of it
   double confidence = 0;             ///< that at least half of the gain comes true
@@ -292,7 +292,7 @@ struct Finding {
   /// that one is longer because it includes the time up to the next step.
   std::int64_t wholeStepNs = 0;
   std::int64_t stepRecordingNs = 0;   ///< by how much recording made that step longer
-  double recordedShare = 0;           ///< of the cost, what recording may be, and of the gain
+  double recordedShare = 0;           ///< the part of the cost, and of the gain, that recording may be
   bool coversGaps = false;            ///< it is so much longer that the report mentions it
   std::int64_t gainLowNsPerStep = 0;  ///< the interval of the prediction
   std::int64_t gainHighNsPerStep = 0;
@@ -310,8 +310,7 @@ struct Finding {
 
   [[nodiscard]] double costShare() const { return shareOfStep(costNsPerStep); }
   [[nodiscard]] double gainShare() const { return shareOfStep(predictedGainNsPerStep); }
-  /// The share of a step that nobody records which such a gain takes away: recording makes the step longer, and what
-  /// goes with the fault as far as it does.
+  /// A gain as a share of a step that nobody records. Recording lengthens the step, and a part of the gain is its own.
   [[nodiscard]] double unrecordedShare(std::int64_t gainNs) const;
   [[nodiscard]] double shareOfStep(std::int64_t ns) const {
     return wholeStepNs <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(wholeStepNs);

@@ -3,10 +3,11 @@
 #include "analyses/disturbance/thread_share.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "analyses/loader/loader.h"
 #include "analyses/parts.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/prof/bounds.h"
@@ -92,27 +93,12 @@ prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std:
   return mean == means->end() ? -1.0 : mean->second;
 }
 
-prof::Result<std::unordered_set<prof::ThreadId>> loaderThreads(const Store& store, prof::ThreadId consumer) {
-  using prof::Range;
-  std::unordered_set<prof::ThreadId> out;
-  const prof::StringId loader = store.find("loader");
-  if (!loader) return out;
-  const auto status = store.scan<&Range::thread, &Range::category>({}, [&](std::uint64_t, auto thread, auto category) {
-    for (std::size_t i = 0; i < thread.size(); ++i) {
-      if (category[i] == loader && thread[i] != consumer) out.insert(thread[i]);
-    }
-  });
-  if (!status) return status.error();
-  return out;
-}
-
-prof::Result<double> wantedNs(const Store& store, const std::unordered_set<prof::ThreadId>& threads,
-                              prof::TimeWindow window) {
+prof::Result<double> wantedNs(const Store& store, std::span<const prof::ThreadId> threads, prof::TimeWindow window) {
   using prof::CounterSample;
   std::unordered_map<prof::TrackId, TimeNs> lasts;
   for (const std::string_view counter : {kThreadCpu, kWaitingForCore}) {
     for (const auto& [thread, track] : tracksOf(store, counter)) {
-      if (threads.contains(thread)) lasts.emplace(track, INT64_MAX);
+      if (std::ranges::find(threads, thread) != threads.end()) lasts.emplace(track, INT64_MAX);
     }
   }
   if (lasts.empty()) return -1.0;
@@ -134,6 +120,8 @@ prof::Result<double> wantedNs(const Store& store, const std::unordered_set<prof:
 
 namespace of_step_thread {
 namespace {
+
+constexpr std::array kInputs{&parts::loader};
 
 prof::Status compute(Analysis& analysis) {
   const auto steady = analysis.steps.steadyWithin(analysis.window);
@@ -158,9 +146,8 @@ prof::Status compute(Analysis& analysis) {
     const bool isIts = process != topology.processOfThread.end() && process->second == analysis.steps.process;
     if (isIts && share + shareOr(*waited, thread, 0) >= kBusy) busy.push_back(thread);
   }
-  const auto loaders = loaderThreads(store, analysis.steps.thread);
-  if (!loaders) return loaders.error();
-  std::erase_if(busy, [&](prof::ThreadId thread) { return loaders->contains(thread); });
+  const std::vector<prof::ThreadId>& workers = analysis.of<LoaderStats>().workerThreads;
+  std::erase_if(busy, [&](prof::ThreadId thread) { return std::ranges::find(workers, thread) != workers.end(); });
   for (const prof::ThreadId thread : busy) {
     const double waits = shareOr(*waited, thread, 0);
     ++found.busyThreads;
@@ -175,6 +162,7 @@ prof::Status compute(Analysis& analysis) {
 
 constinit const AnalysisPart parts::stepThread{
     .name = "step thread",
+    .inputs = of_step_thread::kInputs,
     .compute = of_step_thread::compute,
 };
 

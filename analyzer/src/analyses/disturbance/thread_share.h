@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
-#include <unordered_set>
 
 #include "lacuna/analyzer/store.h"
 
@@ -17,12 +17,8 @@ inline constexpr std::string_view kThreadCpu = "thread CPU", kWaitingForCore = "
 prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
                                  prof::TimeWindow window);
 
-/// Threads that prepare batches for this consumer.
-prof::Result<std::unordered_set<prof::ThreadId>> loaderThreads(const Store& store, prof::ThreadId consumer);
-
 /// How long threads ran or waited for a core in the window, all together; -1 where none of them has such counters.
-prof::Result<double> wantedNs(const Store& store, const std::unordered_set<prof::ThreadId>& threads,
-                              prof::TimeWindow window);
+prof::Result<double> wantedNs(const Store& store, std::span<const prof::ThreadId> threads, prof::TimeWindow window);
 
 /// The thread that sets the steps, and its process, from the first steady step to the last.
 struct StepThread {

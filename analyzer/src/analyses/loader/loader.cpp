@@ -70,6 +70,7 @@ class StageSums {
       const TimeNs firstBatchNs = sums.firstBatchNs > 0 ? sums.firstBatchNs : sums.lastNs;
       workers.push_back({thread, sums.firstNs, firstBatchNs, sums.lastNs, sums.batches()});
     }
+    for (const WorkerSpan& worker : workers) stats.workerThreads.push_back(worker.thread);
     const WorkerSets sets = workerSets(store, workers, waits);
     stats.workers = sets.workers;
     stats.restarts = sets.restarts;
@@ -280,11 +281,10 @@ namespace {
 
 /// How much of the time that they prepared batches the workers' threads wanted a core; -1 where that was not recorded.
 prof::Result<double> cpuShareOfWorkers(const Analysis& analysis) {
-  const auto threads = loaderThreads(*analysis.store, analysis.steps.thread);
-  if (!threads) return threads.error();
-  const auto wanted = wantedNs(*analysis.store, *threads, analysis.window);
+  const LoaderStats& stats = analysis.of<LoaderStats>();
+  const auto wanted = wantedNs(*analysis.store, stats.workerThreads, analysis.window);
   if (!wanted || *wanted < 0) return wanted;
-  return std::min(1.0, *wanted / static_cast<double>(analysis.of<LoaderStats>().busyNs));
+  return std::min(1.0, *wanted / static_cast<double>(stats.busyNs));
 }
 
 /// The same of a consumer that prepares its batches itself. Where it slept in the steps, it is taken to have slept
@@ -293,7 +293,7 @@ prof::Result<double> cpuShareOfConsumer(const Analysis& analysis) {
   const auto steady = analysis.steps.steadyWithin(analysis.window);
   if (steady.empty()) return -1.0;
   const prof::TimeWindow window{steady.front().startNs, steady.back().endNs};
-  const auto wanted = wantedNs(*analysis.store, {analysis.steps.thread}, window);
+  const auto wanted = wantedNs(*analysis.store, std::array{analysis.steps.thread}, window);
   if (!wanted || *wanted < 0) return wanted;
   const double stepNs = static_cast<double>(window.endNs - window.startNs) / static_cast<double>(steady.size());
   const double asleepNs = stepNs - *wanted / static_cast<double>(steady.size());

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/timeline.h"
@@ -25,10 +26,11 @@ struct LoaderStats {
   std::uint32_t restarts = 0;      ///< of all workers: how often others took their place
   std::int64_t restartNs = 0;      ///< of waitNs, what the consumer waited for that
   std::int64_t stepRestartNs = 0;  ///< of it, in the steps
-  prof::TimeWindow longestRestart{0, 0};  ///< the longest such wait
-  std::array<std::int64_t, 4> stageNs{};  ///< fetch, decode, augment, collate; self time
-  double meanDepth = -1;                  ///< ready batches, -1 when not recorded
-  /// Of busyNs, that computed or wanted a core rather than waited for something else; -1 when not recorded.
+  prof::TimeWindow longestRestart{0, 0};      ///< the longest such wait
+  std::array<std::int64_t, 4> stageNs{};      ///< fetch, decode, augment, collate; self time
+  double meanDepth = -1;                      ///< ready batches, -1 when not recorded
+  std::vector<prof::ThreadId> workerThreads;  ///< all that ever prepared batches and took none
+  /// The part of busyNs in which threads computed or waited for a core; -1 when not recorded.
   double cpuShare = -1;
   [[nodiscard]] std::int64_t batchNs() const;  ///< one batch on one worker
   [[nodiscard]] double utilisation() const;    ///< of the workers, while there were batches to prepare

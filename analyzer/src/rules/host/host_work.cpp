@@ -71,7 +71,7 @@ std::int64_t workNs(const Facts& facts) {
 
 void detect(const Facts& facts, Outcome& out) {
   const std::int64_t cost = workNs(facts);
-  // What recording adds is no work of the program's.
+  // Recording adds host work that is not the program's.
   const std::int64_t programsNs = cost - facts.analysis.meanStepBands()[Cause::HostWork];
   if (facts.shareOfStep(programsNs) < (facts.worksInPlace() ? kLeastOfLong : kLeast)) return;
   // The host does not do for the program what it does in a launch call.

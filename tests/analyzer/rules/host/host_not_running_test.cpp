@@ -64,7 +64,7 @@ TEST(HostNotRunningFinding, NamesTheLineWhereTheThreadSlept) {
   EXPECT_THAT(titleOfSampled(62), testing::HasSubstr("a step; it was at train.py:42 in wait 3.8"));
 }
 
-/// Steps of 10 ms, of which operators take 4: three of a line that sleeps, and three of one that computes.
+/// In each step of 10 ms operators take 4 ms, a line that sleeps takes 3 ms, and a line that computes takes 3 ms.
 Analysis sleepsAndComputes(prof::ThreadState slept, prof::ThreadState computed) {
   CpuTraining training(60);
   training.work(0, 4 * CpuTraining::kMs, "aten::linear").ran(70);
