@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the drawn programs' plans and of comparing two trainings; needs no PyTorch. usage: draw_test.py LACUNA"""
+"""Tests of the drawn programs' plans and of comparing two trainings; needs no PyTorch.
+usage: draw_test.py [LACUNA DRAWN_TRAINING]"""
 
 import contextlib
 import io
@@ -16,10 +17,12 @@ import unittest.mock
 sys.dont_write_bytecode = True
 import draw  # noqa: E402
 import pairs  # noqa: E402
+import runtime_programs  # noqa: E402
 from faults import BY_NAME, CATALOGUE, EXCLUSIVE, go_together  # noqa: E402
 
 SEEDS = range(600)
-LACUNA = sys.argv.pop() if len(sys.argv) > 1 else ""
+LACUNA, DRAWN_TRAINING = sys.argv[1:3] if len(sys.argv) > 2 else ("", "")
+del sys.argv[1:]
 
 
 class Plans(unittest.TestCase):
@@ -59,6 +62,31 @@ class Plans(unittest.TestCase):
     def test_an_unknown_fault_is_an_error_that_lists_them(self):
         with self.assertRaisesRegex(ValueError, "no fault slow-loder; there are: slow-storage"):
             draw.without(draw.draw(1), ["slow-loder"])
+
+
+class RuntimePlans(unittest.TestCase):
+    def test_every_family_fault_and_number_of_faults_is_drawn(self):
+        plans = [runtime_programs.draw(seed) for seed in SEEDS]
+        self.assertEqual(plans[7], runtime_programs.draw(7))
+        self.assertEqual({plan["family"] for plan in plans}, set(runtime_programs.FAMILIES))
+        self.assertEqual({name for plan in plans for name in plan["faults"]}, set(runtime_programs.BY_NAME))
+        self.assertEqual({len(plan["faults"]) for plan in plans}, {0, 1, 2})
+
+    def test_faults_fit_their_program_and_each_other(self):
+        for plan in map(runtime_programs.draw, SEEDS):
+            for name in plan["faults"]:
+                self.assertTrue(runtime_programs.BY_NAME[name].fits(plan), plan)
+            if len(plan["faults"]) == 2:
+                self.assertTrue(runtime_programs.go_together(*plan["faults"]), plan)
+
+    @unittest.skipIf(not DRAWN_TRAINING, "no program to run")
+    def test_a_program_with_each_fault_trains(self):
+        for fault in runtime_programs.CATALOGUE:
+            seed = next(seed for seed in SEEDS if fault.name in runtime_programs.draw(seed)["faults"])
+            words = runtime_programs.Programs(DRAWN_TRAINING, 0.05).words(seed, ())
+            with self.subTest(fault=fault.name, words=" ".join(words)):
+                done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class Pairs(unittest.TestCase):
@@ -102,6 +130,15 @@ class Pairs(unittest.TestCase):
         self.assertGreater(iterations.value, 0)
         self.assertEqual(moved.value, 0)
 
+    @unittest.skipIf(not DRAWN_TRAINING, "no program to run")
+    def test_commands_take_turns_too(self):
+        plan = {**runtime_programs.draw(1), "faults": ["sleeps"], "fault-us": 30000, "batch": 8, "loader": "memory"}
+        words = [[DRAWN_TRAINING, *runtime_programs.flags(runtime_programs.without(plan, repaired))] for repaired in ((), ("all",))]
+        before, after = pairs.compare(*words)
+        self.assertEqual((len(before), len(after)), (3, 3))
+        self.assertGreater(before[0][0] / before[0][1], 30e6)
+        self.assertLess(after[0][0] / after[0][1], 30e6)
+
     def test_a_training_that_fails_ends_the_comparison(self):
         with self.assertRaisesRegex(SystemExit, "a training failed"), contextlib.redirect_stderr(io.StringIO()):
             pairs.compare(self.sleeping(0.002), lambda *_: 1 / 0)
@@ -110,14 +147,17 @@ class Pairs(unittest.TestCase):
 class Catalogue(unittest.TestCase):
     def test_names_are_unique_and_groups_name_faults(self):
         self.assertEqual(len(BY_NAME), len(CATALOGUE))
+        self.assertEqual(len(runtime_programs.BY_NAME), len(runtime_programs.CATALOGUE))
         for group in EXCLUSIVE:
             self.assertLessEqual(group, set(BY_NAME))
+        for group in runtime_programs.EXCLUSIVE:
+            self.assertLessEqual(group, set(runtime_programs.BY_NAME))
 
     @unittest.skipIf(not LACUNA, "no lacuna to ask")
     def test_findings_are_those_of_the_report(self):
         listed = json.loads(subprocess.run([LACUNA, "report", "--list-findings", "--json"], capture_output=True, check=True).stdout)
         known = {finding["id"] for finding in listed["findings"]}
-        for fault in CATALOGUE:
+        for fault in (*CATALOGUE, *runtime_programs.CATALOGUE):
             self.assertLessEqual(set(fault.findings), known, fault.name)
 
 

@@ -44,7 +44,8 @@ class Turns:
 
 
 class Side:
-    """One of the two trainings, in a process group of its own with its workers."""
+    """One of the two trainings, in a process group of its own with its workers: a function that takes a folder and Turns,
+    or the words of a command, which gets the descriptors of its turns with --turns."""
 
     def __init__(self, train):
         self.folder = tempfile.mkdtemp()
@@ -55,7 +56,13 @@ class Side:
         if self.pid == 0:
             os.setpgid(0, 0)
             try:
-                train(self.folder, Turns(theirs, wake))
+                if callable(train):
+                    train(self.folder, Turns(theirs, wake))
+                for descriptor in (theirs, wake):
+                    os.set_inheritable(descriptor, True)
+                os.chdir(self.folder)
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                os.execvp(train[0], [*train, "--turns", f"{wake},{theirs}"])
             except BaseException:  # noqa: BLE001  the process ends here, whatever it was
                 traceback.print_exc()
             os._exit(1)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Records drawn PyTorch programs and compares the report's findings with the faults that the programs have. A fault
+"""Records drawn programs and compares the report's findings with the faults that the programs have. A fault
 counts where repairing it makes the unrecorded program faster by LEAST_GAIN or more, beyond the noise, or where it costs
 memory. A finding is false where it names no fault of the program and stays when all of them are repaired. The gain
 that a finding predicts is compared with the measured one; both are shares of an iteration."""
@@ -16,7 +16,6 @@ import draw
 from faults import BY_NAME
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAM = os.path.join(HERE, "torch_training.py")
 LEAST_GAIN = 0.05
 # Standard errors that a gain has to lie above LEAST_GAIN.
 SURE = 2
@@ -42,27 +41,53 @@ class Gain:
         return self.least >= LEAST_GAIN
 
 
-class Programs:
-    """Runs drawn programs, recorded or not. With `keep` recordings and gains stay in the folder, and those that lie there
-    are used again: an analyzer can be judged anew without a run."""
+class TorchPrograms:
+    """Drawn programs of PyTorch."""
 
-    def __init__(self, lacuna, python, folder, seconds, keep):
-        self.lacuna, self.python, self.folder, self.seconds, self.keep = lacuna, python, folder, seconds, keep
+    name, by_name, record_options = "torch", BY_NAME, ("--torch",)
+
+    def __init__(self, python, seconds):
+        self.program, self.seconds = [python, os.path.join(HERE, "torch_training.py")], seconds
         self.server = None
+
+    @staticmethod
+    def draw(seed):
+        return draw.draw(seed)
+
+    def words(self, seed, without):
+        return [*self.program, "--seed", seed, "--seconds", self.seconds, "--without", ",".join(without)]
+
+    def turns(self, seed, without):
+        """The turns of the program as it was drawn, and of the repaired one. One server measures all: PyTorch is long in
+        coming."""
+        if self.server is None or self.server.poll() is not None:
+            self.server = subprocess.Popen([*self.program, "--compare"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.server.stdin.write(f"{seed} {','.join(without)}\n")
+        self.server.stdin.flush()
+        answer = self.server.stdout.readline()
+        if not answer:
+            raise Failed(f"the training of seed {seed} without {without} failed")
+        return json.loads(answer)
+
+
+class Programs:
+    """Runs drawn programs of a kind, recorded or not. With `keep` recordings and gains stay in the folder, and those that
+    lie there are used again: an analyzer can be judged anew without a run."""
+
+    def __init__(self, lacuna, kind, folder, keep):
+        self.lacuna, self.kind, self.folder, self.keep = lacuna, kind, folder, keep
         self.kept_gains = os.path.join(folder, "gains.json")
         self.gains = {}
         if keep and os.path.exists(self.kept_gains):
             with open(self.kept_gains, encoding="utf-8") as file:
                 self.gains = {key: Gain(*gain) for key, gain in json.load(file).items()}
 
-    def words(self, seed, without):
-        return [self.python, PROGRAM, "--seed", seed, "--seconds", self.seconds, "--without", ",".join(without)]
-
     def findings(self, seed, without):
         """The findings in the report of a recording."""
         trace = os.path.join(self.folder, f"seed{seed}{'.repaired' if without else ''}.lcn")
         if not self.keep or not os.path.exists(trace):
-            run(self.lacuna, "run", "--torch", "--no-report", "--force", "-o", trace, "--", *self.words(seed, without))
+            words = self.kind.words(seed, without)
+            run(self.lacuna, "run", *self.kind.record_options, "--no-report", "--force", "-o", trace, "--", *words)
         report = json.loads(run(self.lacuna, "report", trace, "--json"))
         if not self.keep:
             os.remove(trace)
@@ -79,15 +104,7 @@ class Programs:
         return self.gains[key]
 
     def measured_gain(self, seed, without):
-        if self.server is None or self.server.poll() is not None:
-            words = [self.python, PROGRAM, "--compare"]
-            self.server = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.server.stdin.write(f"{seed} {','.join(without)}\n")
-        self.server.stdin.flush()
-        answer = self.server.stdout.readline()
-        if not answer:
-            raise Failed(f"the training of seed {seed} without {without} failed")
-        before, after = json.loads(answer)
+        before, after = self.kind.turns(seed, without)
         means = [sum(ns for ns, _ in turns) / sum(iterations for _, iterations in turns) for turns in (before, after)]
         rounds = [1 - (b[0] / b[1]) / (a[0] / a[1]) for a, b in zip(before, after)]
         share = 1 - means[1] / means[0]
@@ -95,7 +112,8 @@ class Programs:
 
 
 class Score:
-    def __init__(self):
+    def __init__(self, name):
+        self.name = name
         self.cases = self.planted = self.found = self.rightly = self.wrongly = 0
         self.errors, self.inside = [], 0
 
@@ -108,13 +126,13 @@ class Score:
 
     def figures(self):
         named = self.rightly + self.wrongly
-        figures = [("torch.cases", self.cases), ("torch.faults", self.planted),
-                   ("torch.recall", self.found / max(1, self.planted)), ("torch.precision", self.rightly / max(1, named))]
+        figures = {"cases": self.cases, "faults": self.planted, "recall": self.found / max(1, self.planted),
+                   "precision": self.rightly / max(1, named)}
         if self.errors:
             ordered = sorted(self.errors)
-            figures += [("torch.predictions", len(ordered)), ("torch.median_error", statistics.median(ordered)),
-                        ("torch.p90_error", ordered[len(ordered) * 9 // 10]), ("torch.inside", self.inside / len(ordered))]
-        return figures
+            figures |= {"predictions": len(ordered), "median_error": statistics.median(ordered),
+                        "p90_error": ordered[len(ordered) * 9 // 10], "inside": self.inside / len(ordered)}
+        return [(f"{self.name}.{figure}", value) for figure, value in figures.items()]
 
 
 def predicting(findings):
@@ -127,7 +145,7 @@ def judge_faults(programs, seed, faults, findings, total):
     """A line for each fault of the program. A finding that names several of its faults predicts what all of them cost."""
     predictions = set()
     for name in faults:
-        fault = BY_NAME[name]
+        fault = programs.kind.by_name[name]
         gain = None if fault.memory else programs.gain(seed, (name,))
         naming = [finding for finding in findings if finding["id"] in fault.findings]
         matters = fault.memory or gain.matters()
@@ -137,7 +155,8 @@ def judge_faults(programs, seed, faults, findings, total):
         priced = None if gain is None else predicting(naming)
         if priced is not None and priced["id"] not in predictions:
             predictions.add(priced["id"])
-            sharing = tuple(other for other in faults if priced["id"] in BY_NAME[other].findings and not BY_NAME[other].memory)
+            by_name = programs.kind.by_name
+            sharing = tuple(other for other in faults if priced["id"] in by_name[other].findings and not by_name[other].memory)
             together = gain if len(sharing) == 1 else programs.gain(seed, sharing)
             text += f", {total.predicted(priced, together.share)}"
             text += f" for {' and '.join(sharing)}, {100 * together.share:.0f} %" if len(sharing) > 1 else ""
@@ -154,7 +173,7 @@ def is_confirmed(programs, seed, finding):
 def judge_findings(programs, seed, faults, findings, total):
     """A line for each finding that claims a fault which is not there: one that names none of the program's, that the
     program without its faults has too, and that a further run refutes."""
-    expected = {key for name in faults for key in BY_NAME[name].findings}
+    expected = {key for name in faults for key in programs.kind.by_name[name].findings}
     claims = [finding for finding in findings if finding["kind"] == "fault"]
     doubtful = faults and any(finding["id"] not in expected for finding in claims)
     remaining = {finding["id"] for finding in programs.findings(seed, ("all",))} if doubtful else set()
@@ -168,7 +187,7 @@ def judge_findings(programs, seed, faults, findings, total):
 
 
 def judge(programs, seed, total):
-    plan = draw.draw(seed)
+    plan = programs.kind.draw(seed)
     findings = programs.findings(seed, ())
     total.cases += 1
     print(f"seed {seed}: {plan['family']}, {len(plan['faults'])} faults, {len(findings)} findings", file=sys.stderr)
@@ -178,9 +197,9 @@ def judge(programs, seed, total):
         print(f"    {line}", file=sys.stderr, flush=True)
 
 
-def score(lacuna, python, folder, seeds, seconds=4, keep=False):
-    total = Score()
-    programs = Programs(lacuna, python, folder, seconds, keep)
+def score(lacuna, kind, folder, seeds, keep=False):
+    total = Score(kind.name)
+    programs = Programs(lacuna, kind, folder, keep)
     for seed in seeds:
         try:
             judge(programs, seed, total)

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace lacuna::drawn {
+
+/// How long a program trains: for some seconds, or in turns with another one (tests/bench/programs/pairs.py): a byte of
+/// one descriptor begins a turn, and its time and iterations go to the other at its end. The first turn is warm-up.
+class Turns {
+ public:
+  /// `turns`: "WAKE,ANSWER", the two descriptors; empty: `seconds`.
+  Turns(const std::string& turns, double seconds);
+  /// Behind each iteration: whether the training is over.
+  bool over();
+
+ private:
+  void wait();
+  [[nodiscard]] std::int64_t ns() const;
+
+  std::chrono::steady_clock::time_point began_;
+  double seconds_;
+  int wake_ = -1, answer_ = -1;
+  std::int64_t iterations_ = 0;
+  bool isWarm_ = false;
+};
+
+}  // namespace lacuna::drawn
