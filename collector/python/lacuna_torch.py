@@ -19,6 +19,8 @@ import threading
 import time
 import weakref
 
+import lacuna_cost
+
 PARTS = ("operators", "memory", "modules", "loader", "steps")
 PHASE, MODULE = 2, 4  # categories of the schema
 ROLES = {"other": 0, "parameter": 1, "gradient": 2, "activation": 3, "optimizer": 4, "input": 5}
@@ -52,6 +54,7 @@ class Voice:
             ctypes.c_int,
         ),
         "close": ("lacunaTorchClose", (ctypes.c_int,), None),
+        "rehearse": ("lacunaTorchRehearse", (ctypes.c_int,), None),
         "knob": ("lacunaTorchKnob", (ctypes.c_char_p, ctypes.c_char_p), None),
         "loader_depth": ("lacunaTorchLoaderDepth", (ctypes.c_uint32, ctypes.c_int64), None),
         "name_thread": ("lacunaTorchNameThread", (ctypes.c_char_p,), None),
@@ -81,6 +84,7 @@ class Steps:
     def __init__(self, voice):
         self.voice = voice
         self.index = 0
+        self.signs = 0  # of training, so far
         self.level = None
         self.thread = None
         self.leader = lambda: None  # the optimizer whose step ends a step, as long as the program keeps it
@@ -95,6 +99,7 @@ class Steps:
         return os.getpid() == self.process
 
     def begin(self, samples=0):
+        self.signs += 1
         if self.level is not None or not self.ours():
             return
         if threading.current_thread() is not threading.main_thread():
@@ -263,17 +268,39 @@ def install_optimizer(torch, voice, steps):
     hooks.register_optimizer_step_post_hook(after)
 
 
-def install_checkpoint(torch, voice):
-    original = getattr(torch, "save", None)
-    if original is None:
-        return
+def install_checkpoint(torch, voice, steps):
+    """torch.save, and what the program waits for behind it until the file is on the disk, before training goes on."""
+    saved = None  # by which thread, at which sign of training
 
-    @functools.wraps(original)
-    def save(*arguments, **named):
-        with Phase(voice, b"checkpoint", "other"):
-            return original(*arguments, **named)
+    def now():
+        return threading.get_ident(), steps.signs
 
-    torch.save = save
+    def saves(original):
+        @functools.wraps(original)
+        def save(*arguments, **named):
+            nonlocal saved
+            with Phase(voice, b"checkpoint", "other"):
+                result = original(*arguments, **named)
+            saved = now()
+            return result
+
+        return save
+
+    def syncs(original):
+        @functools.wraps(original)
+        def sync(*arguments, **named):
+            if saved != now():
+                return original(*arguments, **named)
+            with Phase(voice, b"checkpoint sync", "other"):
+                return original(*arguments, **named)
+
+        return sync
+
+    if hasattr(torch, "save"):
+        torch.save = saves(torch.save)
+        for name in ("fsync", "fdatasync"):
+            if hasattr(os, name):
+                setattr(os, name, syncs(getattr(os, name)))
 
 
 def install_garbage_collection(voice):
@@ -710,7 +737,7 @@ def install(torch, voice, parts=PARTS):
     def steps_and_phases():
         install_backward(torch, voice, steps)
         install_optimizer(torch, voice, steps)
-        install_checkpoint(torch, voice)
+        install_checkpoint(torch, voice, steps)
         install_garbage_collection(voice)
 
     installers = {
@@ -721,12 +748,13 @@ def install(torch, voice, parts=PARTS):
         "steps": steps_and_phases,
     }
     voice.knob(b"torch.version", str(getattr(torch, "__version__", "?")).encode())
-    for part in parts:
-        try:
-            installers[part]()
-        except Exception as error:
-            voice.knob(f"torch.{part}".encode(), f"not recorded: {error}".encode())
-            print(f"lacuna: PyTorch's {part} are not recorded: {error}", file=sys.stderr)
+    with lacuna_cost.OwnCost(torch, voice):
+        for part in parts:
+            try:
+                installers[part]()
+            except Exception as error:
+                voice.knob(f"torch.{part}".encode(), f"not recorded: {error}".encode())
+                print(f"lacuna: PyTorch's {part} are not recorded: {error}", file=sys.stderr)
 
 
 def wanted_parts(text):

@@ -49,6 +49,9 @@ LACUNA_ENTRY_POINT int lacunaTorchOpenLoader(const char* stage, std::uint64_t ba
 LACUNA_ENTRY_POINT void lacunaTorchClose(int level) {
   closeTo(level);
 }
+LACUNA_ENTRY_POINT void lacunaTorchRehearse(int on) {
+  rehearse(on != 0);
+}
 LACUNA_ENTRY_POINT void lacunaTorchKnob(const char* name, const char* value) {
   knob(name, value);
 }

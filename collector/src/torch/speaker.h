@@ -42,6 +42,9 @@ int openCollective(const char* name, const void* owner);
 void closeTo(int level);
 /// Closes the ranges of `owner` and what is inside them; nothing when it has none open on this thread.
 void closeOwner(const void* owner);
+/// While it is on, this thread does everything for its events but hand them to whoever listens: what that takes can be
+/// timed, and is not recorded. Ranges that are open when it changes stay open.
+void rehearse(bool on);
 /// Operators that are open on this thread.
 unsigned operatorsOpen();
 

@@ -358,7 +358,8 @@ class TorchRun(unittest.TestCase):
 
     def test_checkpoints_and_garbage_collections_have_their_names(self):
         self.train(0, "fork", "tidy")
-        self.assertEqual(self.phases()["checkpoint"], 1)
+        phases = self.phases()
+        self.assertEqual((phases["checkpoint"], phases["checkpoint sync"]), (1, 1), "one sync is behind the save")
         collections = self.query("select count(*) from range where name = 'garbage collection'")
         self.assertIn(collections[0][0], range(1, 10), "of all generations; Python itself has some when it ends")
 
@@ -386,6 +387,21 @@ class TorchRun(unittest.TestCase):
         self.assertEqual(kernels["NegBackward0"], 3)
         self.assertNotIn("aten::addmm", kernels)
         self.assertEqual(self.query("select name from device"), [("CPU",)])
+
+    def test_what_watching_costs_is_measured_in_the_program_and_leaves_no_events(self):
+        self.train(0, "fork")
+        costs = dict(self.query("select key, value from environment where key like 'knob.self.cost.%'"))
+        for part in ("operator", "module"):
+            self.assertTrue(0 < int(costs[f"knob.self.cost.{part}"]) < 1_000_000, costs)
+        finds_the_sequence, forward, backward = 3, 3, 3
+        self.assertEqual(self.counts("operator")["aten::neg"], finds_the_sequence + forward + backward)
+        self.assertEqual(self.query("select count(*) from allocation where address = 8192"), [(0,)])
+        self.assertEqual(self.query("select count(*) from range where name like 'Sequential%' or name = 'evaluation'"), [(0,)])
+
+    def test_what_watching_costs_is_unknown_where_the_work_to_time_is_missing(self):
+        self.train(0, "fork", FAKE_WITHOUT_MODULES="1")
+        self.assertEqual(self.query("select key from environment where key like 'knob.self.cost.%'"), [])
+        self.assertEqual(self.counts("step"), {"step": 3})
 
     def test_collectives_of_the_host_are_executions_on_queues_of_their_threads(self):
         self.train(0, "fork", "collectives")

@@ -3,7 +3,9 @@
 """Trains nothing with the stand-in for PyTorch: train.py WORKERS START_METHOD [MODE]; the modes are at the end of main."""
 
 import gc
+import os
 import sys
+import tempfile
 import threading
 import time
 
@@ -75,7 +77,12 @@ def overtake():
 
 
 def tidy_up(net):
-    torch.save(net, None)
+    with tempfile.TemporaryFile() as file:
+        os.fsync(file.fileno())
+        torch.save(net, file)
+        os.fsync(file.fileno())
+        net(None)
+        os.fsync(file.fileno())
     for _ in range(50):
         gc.collect(0)
     gc.collect()

@@ -115,7 +115,7 @@ class LedgerAccountant {
 inline constexpr std::string_view kUseOfCores = "use of cores";
 
 struct OverheadPart {
-  std::string kind;          ///< "range", "mark", kUseOfCores, or the name of a recorded overhead
+  std::string kind;          ///< "range", "mark", a watcher's, kUseOfCores, or the name of a recorded overhead
   std::uint64_t events = 0;  ///< 0 of what is no sum over events
   double nsEach = 0;
   std::int64_t nsPerStep = 0;
@@ -135,7 +135,12 @@ struct SelfOverhead {
 struct EventCosts {
   double rangeNs = 0;
   double markNs = 0;
-  [[nodiscard]] bool known() const { return rangeNs > 0 || markNs > 0; }
+  // What watching PyTorch costs besides the event itself.
+  double operatorNs = 0;  ///< a range of an operator
+  double moduleNs = 0;    ///< a range that Python code records: of a module, phase, step or loader
+  double memoryNs = 0;    ///< an allocation or a free
+  [[nodiscard]] bool known() const { return rangeNs + markNs + operatorNs + moduleNs + memoryNs > 0; }
+  [[nodiscard]] double allocationNs() const { return markNs + memoryNs; }
 };
 EventCosts eventCosts(const Store& store);
 /// Devices whose work the threads of their queues recorded as ranges.
@@ -151,10 +156,12 @@ struct RecordingBands {
 /// Events of CPU devices and of their host, by what one of them costs.
 struct RecordedEvents {
   std::uint64_t ranges = 0;
-  std::uint64_t marks = 0;
+  std::uint64_t operators = 0;
+  std::uint64_t allocations = 0;
   RecordedEvents& operator+=(const RecordedEvents& other) {
     ranges += other.ranges;
-    marks += other.marks;
+    operators += other.operators;
+    allocations += other.allocations;
     return *this;
   }
   [[nodiscard]] std::int64_t costNs(const EventCosts& costs) const;

@@ -28,6 +28,27 @@ std::unordered_map<prof::TrackId, prof::ProcessId> processesOfTracks(const Store
   return out;
 }
 
+/// The CPU devices of whose work most begins with a launch that takes no time, for the thread goes on to execute it.
+std::unordered_set<prof::DeviceId> inPlaceDevices(const Timeline& timeline,
+                                                  const std::unordered_set<prof::DeviceId>& cpus) {
+  std::unordered_set<prof::DeviceId> out;
+  if (cpus.empty()) return out;
+  std::vector<TimeNs> launches;
+  for (const HostSpan& span : timeline.host) {
+    if (span.launches && span.startNs == span.endNs) launches.push_back(span.startNs);
+  }
+  std::sort(launches.begin(), launches.end());
+  std::unordered_map<prof::DeviceId, std::int64_t> balance;
+  for (const DeviceSpan& span : timeline.device) {
+    const bool inPlace = std::binary_search(launches.begin(), launches.end(), span.startNs);
+    balance[valueOf(timeline.topology.deviceOfQueue, span.queue)] += inPlace ? 1 : -1;
+  }
+  for (const auto& [device, more] : balance) {
+    if (more > 0 && cpus.contains(device)) out.insert(device);
+  }
+  return out;
+}
+
 }  // namespace
 
 void RecordedCosts::Series::finish() {
@@ -58,30 +79,32 @@ prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventC
   const auto add = [&](Series& series, TimeNs at, double cost) {
     if (at >= window.startNs && at < window.endNs) series.sums.emplace_back(at, cost);
   };
-  const auto addMark = [&](prof::ThreadId thread, TimeNs at) {
-    add(out.host_[valueOf(topology.processOfThread, thread)], at, costs.markNs);
+  const auto addMark = [&](prof::ThreadId thread, TimeNs at, double cost) {
+    add(out.host_[valueOf(topology.processOfThread, thread)], at, cost);
   };
+  RangeKinds kinds(store);
   const auto tracks = processesOfTracks(store, topology);
   for (const prof::Status& status :
-       {store.scan<&Range::startNs, &Range::durNs, &Range::thread>(
+       {store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category>(
             window,
-            [&](std::uint64_t, auto start, auto dur, auto thread) {
+            [&](std::uint64_t, auto start, auto dur, auto thread, auto category) {
               for (std::size_t i = 0; i < start.size(); ++i) {
                 if (!thread[i]) continue;
                 Series& series = out.host_[valueOf(topology.processOfThread, thread[i])];
-                add(series, start[i], costs.rangeNs / 2);
-                add(series, start[i] + dur[i], costs.rangeNs / 2);
+                const double cost = kinds.costNs(costs, category[i]);
+                add(series, start[i], cost / 2);
+                add(series, start[i] + dur[i], cost / 2);
               }
             }),
         store.scan<&Mark::timeNs, &Mark::thread>(window,
                                                  [&](std::uint64_t, auto time, auto thread) {
                                                    for (std::size_t i = 0; i < time.size(); ++i)
-                                                     addMark(thread[i], time[i]);
+                                                     addMark(thread[i], time[i], costs.markNs);
                                                  }),
         store.scan<&Allocation::timeNs, &Allocation::thread>(window,
                                                              [&](std::uint64_t, auto time, auto thread) {
                                                                for (std::size_t i = 0; i < time.size(); ++i)
-                                                                 addMark(thread[i], time[i]);
+                                                                 addMark(thread[i], time[i], costs.allocationNs());
                                                              }),
         store.scan<&CounterSample::timeNs, &CounterSample::track>(window, [&](std::uint64_t, auto time, auto track) {
           for (std::size_t i = 0; i < time.size(); ++i)
@@ -89,6 +112,7 @@ prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventC
         })}) {
     if (!status) return status.error();
   }
+  out.inPlace_ = inPlaceDevices(timeline, out.cpus_);
   for (const DeviceSpan& span : timeline.device) {
     const prof::DeviceId device = valueOf(topology.deviceOfQueue, span.queue);
     if (out.isCpu(device)) add(out.executions_[device], span.startNs, costs.rangeNs);
@@ -126,12 +150,14 @@ std::int64_t RecordedTime::of(std::int64_t ns, const EventCosts& costs) const {
 std::int64_t BandAttribution::of(const RecordedCosts& costs, const LedgerSegment& segment) {
   const auto length = static_cast<double>(segment.durNs());
   const double taken = costs.ofCores(segment.startNs, segment.endNs);
+  const double host = costs.ofHost(process_, segment.startNs, segment.endNs);
   const bool takenAtOnce = isBusy(segment.cause) && costs.isCpu(device_);
-  prof::addTo(carried_, costs.ofHost(process_, segment.startNs, segment.endNs) + (takenAtOnce ? 0 : taken));
+  const bool withinWork = isBusy(segment.cause) && costs.worksInPlace(device_);
+  prof::addTo(carried_, (withinWork ? 0 : host) + (takenAtOnce ? 0 : taken));
   double band = 0;
   if (isBusy(segment.cause)) {
     const double own = costs.ofExecutions(device_, segment.startNs, segment.endNs);
-    band = std::min(length, own + (takenAtOnce ? taken : 0));
+    band = std::min(length, own + (withinWork ? host : 0) + (takenAtOnce ? taken : 0));
   } else {
     band = std::min(length, carried_);
     carried_ -= band;

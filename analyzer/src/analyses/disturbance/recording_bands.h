@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -16,6 +18,22 @@ namespace lacuna::analyzer {
 /// steps within `work`: of what else is in the window no step becomes longer.
 prof::Result<SelfOverhead> selfOverheadOf(const Store& store, prof::TimeWindow window, std::int64_t steps,
                                           const TableScope& scope, prof::TimeWindow work);
+
+/// Who says a range: a watcher of PyTorch has to do more for it than hand it over.
+enum class RangeKind : std::uint8_t { Other, Operator, Python };
+inline constexpr std::size_t kRangeKinds = 3;
+
+/// Tells ranges apart by their category, once per category.
+class RangeKinds {
+ public:
+  explicit RangeKinds(const Store& store) : store_(store) {}
+  RangeKind of(prof::StringId category);
+  double costNs(const EventCosts& costs, prof::StringId category);
+
+ private:
+  const Store& store_;
+  std::unordered_map<prof::StringId, RangeKind> kinds_;
+};
 
 /// What recording cost some time: events, and nanoseconds for which the recorder may have taken the core.
 struct RecordedTime : RecordedEvents {
@@ -41,6 +59,8 @@ class RecordedCosts {
   [[nodiscard]] std::int64_t within(prof::DeviceId device, prof::TimeNs from, prof::TimeNs to) const;
   [[nodiscard]] double ofCores(prof::TimeNs from, prof::TimeNs to) const { return taken_->between(from, to); }
   [[nodiscard]] bool isCpu(prof::DeviceId device) const { return cpus_.contains(device); }
+  /// The threads that launch its work execute most of it, so what they record meanwhile is within that work.
+  [[nodiscard]] bool worksInPlace(prof::DeviceId device) const { return inPlace_.contains(device); }
 
  private:
   explicit RecordedCosts(const ShareCurve& taken) : taken_(&taken) {}
@@ -53,13 +73,13 @@ class RecordedCosts {
   std::unordered_map<prof::ProcessId, Series> host_;
   std::unordered_map<prof::ThreadId, prof::ProcessId> processOf_;
   std::unordered_map<prof::DeviceId, Series> executions_;
-  std::unordered_set<prof::DeviceId> cpus_;
+  std::unordered_set<prof::DeviceId> cpus_, inPlace_;
   const ShareCurve* taken_;
 };
 
 /// Tells of a device's ledger segments, one after the other, how much of each may be recording. What is recorded while
-/// the device is busy delays its host, which shows in the next idle stretch: it is carried there. Cores that the
-/// recorder takes delay a CPU device at once, and of another only the host.
+/// the device is busy delays its host, which shows in the next idle stretch: it is carried there. Work in place holds
+/// what is recorded meanwhile. Cores that the recorder takes delay a CPU device at once, and of another only the host.
 class BandAttribution {
  public:
   BandAttribution(prof::DeviceId device, prof::ProcessId process) : device_(device), process_(process) {}

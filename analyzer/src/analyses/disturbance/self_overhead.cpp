@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <unordered_set>
+#include <utility>
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/parts.h"
@@ -23,6 +25,16 @@ bool inside(TimeWindow window, TimeNs at) {
   return at >= window.startNs && at < window.endNs;
 }
 
+constexpr std::string_view kCostPrefix = "self.cost.";
+/// The supervisor measures the first two, the watcher of PyTorch in the program the others.
+constexpr std::pair<std::string_view, double EventCosts::*> kCosts[] = {
+    {"self.cost.range", &EventCosts::rangeNs},
+    {"self.cost.mark", &EventCosts::markNs},
+    {"knob.self.cost.operator", &EventCosts::operatorNs},
+    {"knob.self.cost.module", &EventCosts::moduleNs},
+    {"knob.self.cost.memory", &EventCosts::memoryNs},
+};
+
 /// No event takes a millisecond: what says so is damaged.
 constexpr double kMostCostNs = 1e6;
 
@@ -39,18 +51,31 @@ bool holdsThread(const Selection& only, prof::ThreadId thread) {
   return !thread || only.holds(thread);
 }
 
-prof::Status countRanges(const Store& store, TimeWindow window, const Selection& only, std::uint64_t& count) {
+/// Events, by what one of them costs.
+struct EventCounts {
+  std::uint64_t ranges = 0;
+  std::uint64_t watched[kRangeKinds] = {};  ///< of those, by who says them
+  std::uint64_t marks = 0;
+  std::uint64_t allocations = 0;  ///< of those
+};
+
+prof::Status countRanges(const Store& store, TimeWindow window, const Selection& only, EventCounts& counts) {
   using prof::Kernel;
   using prof::Range;
-  auto status = store.scan<&Range::startNs, &Range::thread>(window, [&](std::uint64_t, auto start, auto thread) {
-    for (std::size_t i = 0; i < start.size(); ++i)
-      count += thread[i] && inside(window, start[i]) && only.holds(thread[i]) ? 1 : 0;
-  });
+  RangeKinds kinds(store);
+  auto status = store.scan<&Range::startNs, &Range::thread, &Range::category>(
+      window, [&](std::uint64_t, auto start, auto thread, auto category) {
+        for (std::size_t i = 0; i < start.size(); ++i) {
+          if (!thread[i] || !inside(window, start[i]) || !only.holds(thread[i])) continue;
+          ++counts.ranges;
+          ++counts.watched[static_cast<std::size_t>(kinds.of(category[i]))];
+        }
+      });
   const auto host = cpuDevices(store);
   if (!status || host.empty()) return status;
   return store.scan<&Kernel::startNs, &Kernel::device>(window, [&](std::uint64_t, auto start, auto device) {
     for (std::size_t i = 0; i < start.size(); ++i)
-      count += host.contains(device[i]) && inside(window, start[i]) && only.holds(device[i]) ? 1 : 0;
+      counts.ranges += host.contains(device[i]) && inside(window, start[i]) && only.holds(device[i]) ? 1 : 0;
   });
 }
 
@@ -134,11 +159,12 @@ EventCosts eventCosts(const Store& store) {
   for (std::uint64_t i = 0; i < store.rows<prof::Environment>(); ++i) {
     const auto row = store.row<prof::Environment>(i);
     const std::string_view key = store.text(row.key);
-    if (!key.starts_with("self.cost.")) continue;
+    if (key.find(kCostPrefix) == std::string_view::npos) continue;
     const double ns = costIn(store.text(row.value));
     // Of several recordings in one trace the dearest speaks for all: figures are bounds.
-    if (key == "self.cost.range") costs.rangeNs = std::max(costs.rangeNs, ns);
-    if (key == "self.cost.mark") costs.markNs = std::max(costs.markNs, ns);
+    for (const auto& [part, cost] : kCosts) {
+      if (key == part) costs.*cost = std::max(costs.*cost, ns);
+    }
   }
   return costs;
 }
@@ -152,8 +178,33 @@ std::unordered_set<prof::DeviceId> cpuDevices(const Store& store) {
   return devices;
 }
 
+RangeKind RangeKinds::of(prof::StringId category) {
+  const auto [entry, isNew] = kinds_.try_emplace(category, RangeKind::Other);
+  if (isNew) {
+    const std::string_view text = store_.text(category);
+    constexpr std::string_view kPython[] = {"module", "phase", "step", "loader"};
+    if (text == "operator") entry->second = RangeKind::Operator;
+    if (std::ranges::find(kPython, text) != std::end(kPython)) entry->second = RangeKind::Python;
+  }
+  return entry->second;
+}
+
+double RangeKinds::costNs(const EventCosts& costs, prof::StringId category) {
+  switch (of(category)) {
+    case RangeKind::Operator:
+      return costs.rangeNs + costs.operatorNs;
+    case RangeKind::Python:
+      return costs.rangeNs + costs.moduleNs;
+    case RangeKind::Other:
+      break;
+  }
+  return costs.rangeNs;
+}
+
 std::int64_t RecordedEvents::costNs(const EventCosts& costs) const {
-  return std::llround(static_cast<double>(ranges) * costs.rangeNs + static_cast<double>(marks) * costs.markNs);
+  return std::llround(static_cast<double>(ranges) * costs.rangeNs +
+                      static_cast<double>(operators) * (costs.rangeNs + costs.operatorNs) +
+                      static_cast<double>(allocations) * costs.allocationNs());
 }
 
 prof::Result<SelfOverhead> selfOverhead(const Store& store, TimeWindow window, std::int64_t steps) {
@@ -168,19 +219,25 @@ prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window,
   steps = std::max<std::int64_t>(1, steps);
   SelfOverhead out;
   const EventCosts costs = eventCosts(store);
-  std::uint64_t ranges = 0, marks = 0;
+  EventCounts counts;
   if (costs.known()) {
     using prof::Allocation;
     using prof::Mark;
     for (const prof::Status& status :
-         {countRanges(store, window, only, ranges), countRows<&Mark::timeNs, &Mark::thread>(store, window, only, marks),
-          countRows<&Allocation::timeNs, &Allocation::thread>(store, window, only, marks),
-          countSamples(store, window, only, marks)}) {
+         {countRanges(store, window, only, counts),
+          countRows<&Mark::timeNs, &Mark::thread>(store, window, only, counts.marks),
+          countRows<&Allocation::timeNs, &Allocation::thread>(store, window, only, counts.allocations),
+          countSamples(store, window, only, counts.marks)}) {
       if (!status) return status.error();
     }
+    counts.marks += counts.allocations;
   }
+  const auto watched = [&](RangeKind kind) { return counts.watched[static_cast<std::size_t>(kind)]; };
   for (const auto& [kind, each, events] :
-       {std::tuple("range", costs.rangeNs, ranges), std::tuple("mark", costs.markNs, marks)}) {
+       {std::tuple("range", costs.rangeNs, counts.ranges), std::tuple("mark", costs.markNs, counts.marks),
+        std::tuple("operator", costs.operatorNs, watched(RangeKind::Operator)),
+        std::tuple("module", costs.moduleNs, watched(RangeKind::Python)),
+        std::tuple("memory", costs.memoryNs, counts.allocations)}) {
     if (events == 0 || each <= 0) continue;
     out.known = true;
     out.parts.push_back({kind, events, each, std::llround(each * static_cast<double>(events)) / steps});

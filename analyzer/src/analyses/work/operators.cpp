@@ -86,13 +86,13 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
           const HostSpan* inner = spans->second[at];
           const auto delta = takes ? static_cast<std::int64_t>(bytes[i]) : -static_cast<std::int64_t>(bytes[i]);
           prof::addTo(rows.of(*inner).selfMemBytes, delta);
-          ++rows.counted(*inner).self.marks;
+          ++rows.counted(*inner).self.allocations;
           const HostSpan* last = nullptr;
           for (std::size_t p = at; p != kNoSpan; p = up[p]) {
             const HostSpan* around = spans->second[p];
             if (last == nullptr || !rows.same(*last, *around)) {
               prof::addTo(rows.of(*around).memBytes, delta);
-              ++rows.counted(*around).within.marks;
+              ++rows.counted(*around).within.allocations;
             }
             last = around;
           }
@@ -106,7 +106,7 @@ std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans
   std::vector<std::uint64_t> within(spans.size());
   for (std::size_t i = spans.size(); i-- > 0;) {
     within[i] += startsIn(window, spans[i]->startNs) ? 1 : 0;
-    if (within[i] > 0) rows.counted(*spans[i]).within.ranges += within[i];
+    if (within[i] > 0) rows.counted(*spans[i]).within.operators += within[i];
     if (up[i] != kNoSpan) within[up[i]] += within[i];
   }
   return within;
@@ -196,7 +196,7 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
       const bool inSteps = steps.hold(spans[i]->startNs);
       if (inSteps) prof::addTo(row.stepSelfNs, dur);
       const double takenNs = taken.between(spans[i]->startNs, spans[i]->endNs);
-      ++counted.self.ranges;
+      ++counted.self.operators;
       prof::addTo(counted.self.takenNs, takenNs);
       if (!nestedInItself) {
         prof::addTo(row.totalNs, dur);

@@ -20,7 +20,10 @@ namespace of_summary {
 namespace {
 
 const Column<OverheadPart> kOverhead[]{
-    {{"kind", "", ColumnKind::Text, "`range`, `mark`, `use of cores`, or a recorded overhead's name"},
+    {{"kind", "", ColumnKind::Text,
+      "`range`, `mark`, what watching PyTorch adds to an `operator`, a `module` or `memory`, `use of cores`, or a "
+      "recorded "
+      "overhead's name"},
      kValueOf<&OverheadPart::kind>},
     {{"events", "", ColumnKind::Count, "0 of `use of cores`"}, kValueOf<&OverheadPart::events>},
     {{"ns_each", "", ColumnKind::Number, "nanoseconds that one takes; 0 of `use of cores`"},

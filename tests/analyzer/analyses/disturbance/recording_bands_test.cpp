@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/ranks/communication.h"
@@ -68,6 +69,31 @@ TEST_F(BandsTest, DelaysWhileTheDeviceWorksShowInTheNextIdleStretch) {
   EXPECT_EQ(analysis.devices.at(0).queues.at(0).bands, analysis.ledgers.bands.run);
   for (std::size_t i = 0; i < kCauseCount; ++i)
     EXPECT_LE(analysis.ledgers.bands.run.ns[i], analysis.ledgers.run.ns[i]) << i;
+}
+
+TEST_F(BandsTest, WorkInPlaceHoldsWhatIsRecordedMeanwhile) {
+  for (const auto& [start, correlation] : {std::pair<TimeNs, std::uint64_t>(1000, 7), {3000, 8}}) {
+    builder_.append(ApiCall{
+        .startNs = start, .thread = ThreadId(1), .name = builder_.intern("enqueue"), .correlation = correlation});
+    kernel(start, 1000, correlation);
+    for (int i = 0; i < 5; ++i) range(start + 100 + 100 * i, 50, "op", "view");
+  }
+  range(2200, 400, "op", "idle");
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.ledgers.bands.run[Cause::Compute], 2 * (10 + 5 * 10));
+  EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 10);
+}
+
+TEST_F(BandsTest, WhatWatchingAddsIsPartOfTheBand) {
+  builder_.append(Environment{.key = builder_.intern("knob.self.cost.operator"), .value = builder_.intern("100")});
+  builder_.append(Environment{.key = builder_.intern("knob.self.cost.memory"), .value = builder_.intern("30")});
+  kernel(1000, 1000, 7);
+  range(2200, 400, "operator", "relu");
+  builder_.append(Allocation{.timeNs = 2300, .thread = ThreadId(1)});
+  kernel(3000, 1000, 8);
+  const Analysis analysis = analysed();
+  EXPECT_EQ(analysis.ledgers.bands.run.idleNs(), 10 + 100 + 4 + 30);
+  EXPECT_EQ(analysis.of<OperatorTables>().byName.at(0).recordingNs, 10 + 100 + 4 + 30);
 }
 
 TEST_F(BandsTest, NoBandIsWiderThanItsFigure) {

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include "analyses/disturbance/recording_bands.h"
 #include "lacuna/analyzer/analysis.h"
@@ -40,6 +42,37 @@ TEST(SelfOverhead, MultipliesEventsWithWhatTheyCost) {
   EXPECT_TRUE(overhead->known);
   // 10·50/2 + (4 + 6)·20/2 + 1000/2
   EXPECT_EQ(overhead->nsPerStep, 250 + 100 + 500);
+}
+
+TEST(SelfOverhead, WatchingCostsMoreThanTheEvents) {
+  StoreBuilder builder;
+  const auto cost = [&](const char* key, const char* value) {
+    builder.append(Environment{{}, builder.intern(key), builder.intern(value)});
+  };
+  cost("self.cost.range", "10");
+  cost("self.cost.mark", "4");
+  cost("knob.self.cost.operator", "100");
+  cost("knob.self.cost.module", "1000");
+  cost("knob.self.cost.memory", "20");
+  TimeNs at = 0;
+  for (const char* category : {"operator", "operator", "operator", "module", "phase", "other"}) {
+    builder.append(
+        Range{.startNs = ++at, .durNs = 1, .thread = ThreadId(1), .category = builder.intern(category), .name = {}});
+  }
+  builder.append(Allocation{.timeNs = 1});
+  builder.append(Mark{.timeNs = 1});
+  const auto overhead = selfOverhead(*builder.build(), {0, 1000}, 1);
+  ASSERT_TRUE(overhead);
+  const auto part = [&](std::string_view kind) {
+    const auto found = std::ranges::find(overhead->parts, kind, &OverheadPart::kind);
+    return found == overhead->parts.end() ? -1 : found->nsPerStep;
+  };
+  EXPECT_EQ(part("range"), 6 * 10);
+  EXPECT_EQ(part("mark"), 2 * 4);
+  EXPECT_EQ(part("operator"), 3 * 100);
+  EXPECT_EQ(part("module"), 2 * 1000);
+  EXPECT_EQ(part("memory"), 20);
+  EXPECT_EQ(overhead->nsPerStep, 60 + 8 + 300 + 2000 + 20);
 }
 
 TEST(SelfOverhead, OfARankIsWhatThatRecorded) {

@@ -82,10 +82,7 @@ class Tensor:
         return self.value
 
     def neg(self):
-        global _sequence
-        with operator("aten::neg", sequence=_sequence):
-            _sequence += 1
-        return self
+        return neg(self)
 
     def backward(self):
         autograd.backward(self)
@@ -96,6 +93,16 @@ def ones(*_, **__):
 
 
 _grad = True
+
+
+def neg(tensor, out=None):
+    global _sequence
+    with operator("aten::neg", sequence=_sequence if _grad else -1):
+        _sequence += _grad
+        if out is None and not _grad:  # with gradients the graph is taken to keep it
+            allocate(0x2000, 4)
+            allocate(0x2000, -4)
+    return tensor
 
 
 def is_grad_enabled():

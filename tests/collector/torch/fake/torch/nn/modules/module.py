@@ -46,6 +46,7 @@ class Module:
 
     def eval(self):
         self.train(False)
+        return self
 
     def __call__(self, *arguments):
         for hook in list(_before.values()):
@@ -63,3 +64,19 @@ class Module:
         for name, child in vars(self).items():
             if isinstance(child, Module):
                 yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
+
+
+class Identity(Module):
+    def forward(self, value):
+        return value
+
+
+class Sequential(Module):
+    def __init__(self, *modules):
+        self.__dict__.update({str(number): module for number, module in enumerate(modules)})
+
+    def forward(self, value):
+        for name, module in list(vars(self).items()):
+            if isinstance(module, Module):
+                value = module(value)
+        return value
