@@ -110,7 +110,9 @@ inline constexpr std::array<std::string_view, 2> kLoaderChanges{"start", "stop"}
 
 /// Phases by name. A program may have others.
 inline constexpr std::string_view kLoadPhase = "load", kEvaluation = "evaluation", kCheckpoint = "checkpoint",
-                                  kGarbageCollection = "garbage collection";
+                                  kCheckpointSync = "checkpoint sync", kGarbageCollection = "garbage collection";
+/// Those that training stops for, of which findings of their own are.
+inline constexpr std::array<std::string_view, 3> kStallPhases{kCheckpoint, kCheckpointSync, kGarbageCollection};
 
 /// As NameClasses, by text; the tables are in docs/analyses/names.md.
 Activity classifyRange(std::string_view domain, std::string_view category, std::string_view name);

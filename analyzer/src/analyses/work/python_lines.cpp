@@ -36,8 +36,7 @@ void keepLongest(std::vector<prof::TimeWindow>& stretches) {
 using prof::TimeNs;
 using prof::TimeWindow;
 
-constexpr std::array<std::string_view, 6> kPhases{"load",       "forward",   "backward",
-                                                  "evaluation", "optimizer", "checkpoint"};
+constexpr std::array<std::string_view, 5> kPhases{"load", "forward", "backward", "evaluation", "optimizer"};
 
 /// A sample with what else was recorded at its moment.
 struct Sample {
@@ -49,6 +48,7 @@ struct Sample {
   bool isPreparing = false;  ///< in a stage of the loader
   prof::StringId phase{};
   TimeNs phaseStartNs = INT64_MIN;
+  bool isStalled = false;  ///< in a phase that has a finding of its own
   // The devices have nothing to do from the one to the other; nothing while they work.
   TimeNs idleFromNs = INT64_MIN, idleToNs = INT64_MAX;
   bool isDeviceBusy = false;
@@ -60,7 +60,7 @@ struct Sampling {
   bool isLoaded = false;
   std::unordered_map<prof::ThreadId, Samples> threads;
   std::unordered_set<prof::ThreadId> workers;
-  std::unordered_set<prof::StringId> phases, stages;
+  std::unordered_set<prof::StringId> phases, stalls, stages;
 };
 
 prof::Status load(const Analysis& analysis, Sampling& into) {
@@ -70,6 +70,9 @@ prof::Status load(const Analysis& analysis, Sampling& into) {
   if (store.rows<PythonSample>() == 0) return {};
   for (const std::string_view name : kPhases) {
     if (const auto id = store.find(name)) into.phases.insert(id);
+  }
+  for (const std::string_view name : kStallPhases) {
+    if (const auto id = store.find(name)) into.stalls.insert(id);
   }
   for (const std::string_view name : kLoaderStages) {
     if (const auto id = store.find(name)) into.stages.insert(id);
@@ -104,7 +107,8 @@ void within(Samples& samples, TimeNs startNs, TimeNs endNs, Each&& each) {
 void addHost(Sampling& sampling, const HostSpan& span, TimeWindow window) {
   const auto thread = sampling.threads.find(span.thread);
   if (thread == sampling.threads.end()) return;
-  const bool isStage = sampling.stages.contains(span.name), isPhase = sampling.phases.contains(span.name);
+  const bool isStage = sampling.stages.contains(span.name), isStall = sampling.stalls.contains(span.name);
+  const bool isPhase = isStall || sampling.phases.contains(span.name);
   if (isStage) sampling.workers.insert(span.thread);
   within(thread->second, std::max(span.startNs, window.startNs), std::min(span.endNs, window.endNs),
          [&](Sample& sample) {
@@ -113,6 +117,7 @@ void addHost(Sampling& sampling, const HostSpan& span, TimeWindow window) {
            if (!isPhase || span.activity != Activity::Annotation || span.startNs < sample.phaseStartNs) return;
            sample.phase = span.name;
            sample.phaseStartNs = span.startNs;
+           sample.isStalled = isStall;
          });
 }
 
@@ -187,7 +192,7 @@ void count(Sum& sum, const Sample& sample, bool isFrameworks) {
     case Activity::Profiler:
       prof::addTo(line.hostNs, ns);
   }
-  if (!isIdle(sample)) return;
+  if (!isIdle(sample) || sample.isStalled) return;
   prof::addTo(line.idleNs, ns);
   if (isAsleep(sample)) {
     prof::addTo(line.asleepNs, ns);

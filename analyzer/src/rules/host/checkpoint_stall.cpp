@@ -16,7 +16,7 @@ constexpr Confidence kSure{"", 0.7, "The time is measured; how often the program
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
-  auto finding = phaseFinding(facts, kCheckpoint, kLeast);
+  auto finding = phaseFinding(facts, {kCheckpoint, kCheckpointSync}, kLeast);
   if (!finding) return;
   finding->words = "training stops for {checkpoints}{: cost a step} on average";
   finding->quantities = {Quantity::counted("checkpoints", finding->count, "checkpoint")};
@@ -39,7 +39,8 @@ constinit const FindingRule kCheckpointStallRule{
     .thresholds = rules::checkpoint_stall::kThresholds,
     .confidences = rules::checkpoint_stall::kConfidences,
     .meaning = "The training thread saves checkpoints itself, and training waits for it.",
-    .when = "phases named `checkpoint`, in and between steps, take ≥ {least} of the time of training",
+    .when =
+        "phases named `checkpoint` and `checkpoint sync`, in and between steps, take ≥ {least} of the time of training",
     .fix = "code; read off the trace: no checkpoint takes time of the training thread",
     .refutedBy = "a run that saves no checkpoint and takes as long",
     .detect = rules::checkpoint_stall::detect,

@@ -16,7 +16,7 @@ constexpr Confidence kSure{"", 0.8, "The interpreter reports each collection, an
 constexpr std::array kConfidences{kSure};
 
 void detect(const Facts& facts, Outcome& out) {
-  auto finding = phaseFinding(facts, kGarbageCollection, kLeast);
+  auto finding = phaseFinding(facts, {kGarbageCollection}, kLeast);
   if (!finding) return;
   finding->words = "the interpreter collects garbage {times} over all objects{: cost a step}";
   finding->quantities = {Quantity::counted("times", finding->count, "time")};

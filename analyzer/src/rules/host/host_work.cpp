@@ -49,13 +49,10 @@ std::string adviceOn(const Facts& facts, std::int64_t longNs, bool inLaunches) {
       prof::timeText(longNs), facts.analysis.steps.all.empty() ? "in all" : "a step");
 }
 
-/// Other findings are about these.
-constexpr std::array<std::string_view, 2> kPricedPhases{kCheckpoint, kGarbageCollection};
-
-std::int64_t pricedPhasesNs(const Analysis& analysis) {
+std::int64_t stallPhasesNs(const Analysis& analysis) {
   const RunPhases& run = analysis.of<RunPhases>();
   std::int64_t ns = 0;
-  for (const std::string_view phase : kPricedPhases) prof::addTo(ns, run.totalNs(phase, PhasePlace::InSteps));
+  for (const std::string_view phase : kStallPhases) prof::addTo(ns, run.totalNs(phase, PhasePlace::InSteps));
   return run.perStep(ns);
 }
 
@@ -65,7 +62,7 @@ std::int64_t workNs(const Facts& facts) {
   const std::int64_t counts =
       facts.worksInPlace() ? std::min(all, facts.analysis.of<IdleCauses>().longHostWorkNs) : all;
   const PythonLines& lines = facts.analysis.of<PythonLines>();
-  const std::int64_t ns = counts - facts.asleepNs() - pricedPhasesNs(facts.analysis) - lines.frameworkNs();
+  const std::int64_t ns = counts - facts.asleepNs() - stallPhasesNs(facts.analysis) - lines.frameworkNs();
   return std::min(ns, lines.programsNs().value_or(ns));
 }
 
@@ -80,7 +77,7 @@ void detect(const Facts& facts, Outcome& out) {
   Finding finding;
   finding.costNsPerStep = cost;
   finding.words = "the device waits for host work {cost} {a step}";
-  if (const CauseDetail* where = longestWait(facts, Cause::HostWork, kPricedPhases)) {
+  if (const CauseDetail* where = longestWait(facts, Cause::HostWork, kStallPhases)) {
     finding.words = inLaunches ? "the device waits for host work {cost} {a step}, most of it in launch calls of {where}"
                                : "the device waits for host work {cost} {a step}, most of it in {where}";
     finding.quantities = {Quantity::called("where", where->name)};

@@ -16,35 +16,36 @@ constexpr GainLimit kHidden{.name = "hidden",
                             .reason = "devices may have work meanwhile, so the gain may be nothing",
                             .of = GainLimit::Of::Gain};
 
-/// A phase that takes time in the steps, between them, or both.
+/// Phases that take time in the steps, between them, or both.
 struct PhaseCost {
   std::uint64_t count = 0;
   std::int64_t totalNs = 0;
   std::vector<Evidence> longest{};
 };
 
-PhaseCost costOfPhase(const Analysis& analysis, std::string_view name) {
+PhaseCost costOfPhases(const Analysis& analysis, std::initializer_list<std::string_view> names) {
   PhaseCost cost;
   for (const PhaseUse& use : analysis.of<RunPhases>().uses) {
-    if (use.name != name || (use.place != PhasePlace::InSteps && use.place != PhasePlace::BetweenSteps)) continue;
-    cost.count += use.count;
+    const bool isInTraining = use.place == PhasePlace::InSteps || use.place == PhasePlace::BetweenSteps;
+    if (!isInTraining || std::ranges::find(names, use.name) == names.end()) continue;
+    if (use.name == *names.begin()) cost.count += use.count;
     prof::addTo(cost.totalNs, use.totalNs);
-    cost.longest.push_back({use.longest.startNs, use.longest.endNs, std::string(name)});
+    cost.longest.push_back({use.longest.startNs, use.longest.endNs, use.name});
   }
   return cost;
 }
 
 }  // namespace
 
-std::optional<Finding> phaseFinding(const Facts& facts, std::string_view name, double least) {
+std::optional<Finding> phaseFinding(const Facts& facts, std::initializer_list<std::string_view> names, double least) {
   const RunPhases& run = facts.analysis.of<RunPhases>();
-  const PhaseCost cost = costOfPhase(facts.analysis, name);
+  const PhaseCost cost = costOfPhases(facts.analysis, names);
   if (run.steps == 0 || shareOf(cost.totalNs, run.trainingNs) < least) return std::nullopt;
   Finding finding;
   finding.count = cost.count;
   finding.evidence = cost.longest;
   const GainSum gain =
-      GainSum("time in the phase", cost.totalNs).over("steady steps", static_cast<std::int64_t>(run.steps));
+      GainSum("time in the phases", cost.totalNs).over("steady steps", static_cast<std::int64_t>(run.steps));
   finding.costNsPerStep = gain.value();
   finding.gainBasis = GainBasis::Trace;
   finding.gainChain.gain = finding.gainChain.high = finding.gainChain.low = gain;

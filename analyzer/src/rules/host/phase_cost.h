@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -10,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// A finding of the phase with its count, cost, evidence, and a gain of all of that at most. Nothing where the phase
-/// takes less than `least` of an iteration.
-std::optional<Finding> phaseFinding(const Facts& facts, std::string_view name, double least);
+/// A finding of phases with their cost, their evidence, a gain of all of that at most, and the count of the first one.
+/// Nothing where the phases take less than `least` of an iteration.
+std::optional<Finding> phaseFinding(const Facts& facts, std::initializer_list<std::string_view> names, double least);
 
 }  // namespace lacuna::analyzer

@@ -127,6 +127,16 @@ TEST(PythonLines, ShortPausesBetweenOperatorsAreNoWaitOfTheDevice) {
   EXPECT_EQ(lineOf(lines, "train.py:42").idleNs, 0);
 }
 
+TEST(PythonLines, WhatAPhaseWithAFindingOfItsOwnTakesIsNoWaitForALine) {
+  SampledTraining run;
+  const FrameId saves = run.samples.frame("save", kTrain, 50, run.loop);
+  run.each(6 * kMs, 3 * kMs, "phase", "checkpoint");
+  const PythonLines lines = run.at(6 * kMs, 9 * kMs, saves).lines();
+  EXPECT_EQ(lineOf(lines, "train.py:50").phase, "checkpoint");
+  EXPECT_EQ(lineOf(lines, "train.py:50").hostNs, 3 * kMs);
+  EXPECT_EQ(lineOf(lines, "train.py:50").idleNs, 0);
+}
+
 TEST(PythonLines, OfOtherThreadsAreNoPartOfAStep) {
   SampledTraining run;
   run.out.append(prof::Thread{.id = prof::ThreadId(2), .process = prof::ProcessId(1)});

@@ -32,6 +32,17 @@ TEST(CheckpointStallFinding, PricesCheckpointsInSteps) {
   EXPECT_EQ(finding->gainLowNsPerStep, 0) << "the device may have work meanwhile";
 }
 
+TEST(CheckpointStallFinding, TheWayToTheDiskIsPartOfACheckpoint) {
+  TrainingPhases training;
+  for (int i = 0; i < 4; ++i) training.steps(5).phase("checkpoint", 20).phase("checkpoint sync", 30);
+  const Analysis analysis = training.steps(5).analysed();
+  const Finding* finding = find(analysis, FindingId::CheckpointStall);
+  ASSERT_NE(finding, nullptr);
+  // 4 times 50 ms in 25 steps.
+  EXPECT_EQ(finding->title, "training stops for 4 checkpoints: 8.00 ms a step on average");
+  EXPECT_EQ(finding->predictedGainNsPerStep, 8'000'000);
+}
+
 TEST(CheckpointStallFinding, OneThatHardlyTakesTimeIsNone) {
   TrainingPhases training;
   training.steps(20).phase("checkpoint", 4).steps(20);
