@@ -28,6 +28,14 @@ Ledger Analysis::meanStepLedger() const {
   return meanOf(*this, ledgers.steps, ledgers.run);
 }
 
+Ledger Analysis::meanPauseLedger() const {
+  const std::vector<bool> counted = stepsOfMean(*this);
+  const std::int64_t parts = partsOfMean(*this, std::count(counted.begin(), counted.end(), true));
+  Ledger mean = ledgers.pauses;
+  for (std::int64_t& ns : mean.ns) ns /= parts;
+  return mean;
+}
+
 Ledger Analysis::meanStepBands() const {
   return meanOf(*this, ledgers.bands.steps, ledgers.bands.run);
 }

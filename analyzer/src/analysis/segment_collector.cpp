@@ -35,6 +35,7 @@ SegmentCollector::SegmentCollector(Analysis& analysis) : analysis_(analysis), co
 
 void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs) {
   addToSteps(segment, bandNs);
+  addToPauses(segment);
   addHostWork(device.id, segment);
   const TimeNs from = std::max(segment.startNs, device.window.startNs);
   const TimeNs to = std::min(segment.endNs, device.window.endNs);
@@ -127,6 +128,16 @@ void SegmentCollector::addToSteps(const LedgerSegment& segment, std::int64_t ban
     analysis_.ledgers.steps[at].add(segment.cause, dur);
     analysis_.ledgers.bands.steps[at].add(segment.cause, bandShare(bandNs, dur, segment));
     if (counted_[at]) addCall(segment, dur);
+  }
+}
+
+void SegmentCollector::addToPauses(const LedgerSegment& segment) {
+  const auto& steps = analysis_.steps.all;
+  for (std::size_t next = std::max<std::size_t>(1, countBy(steps, &Step::startNs, segment.startNs));
+       next < steps.size() && steps[next - 1].endNs < segment.endNs; ++next) {
+    const TimeNs from = std::max(steps[next - 1].endNs, segment.startNs);
+    const TimeNs to = std::min(steps[next].startNs, segment.endNs);
+    if (from < to && counted_[next - 1] && counted_[next]) analysis_.ledgers.pauses.add(segment.cause, to - from);
   }
 }
 

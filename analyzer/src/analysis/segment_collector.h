@@ -27,6 +27,7 @@ class SegmentCollector {
   using Sums = std::map<std::pair<Cause, prof::StringId>, std::pair<std::int64_t, std::uint64_t>>;
 
   void addToSteps(const LedgerSegment& segment, std::int64_t bandNs);
+  void addToPauses(const LedgerSegment& segment);
   void addUnknown(prof::TimeNs from, prof::TimeNs to);
   void addHostWork(prof::DeviceId device, const LedgerSegment& segment);
   void endHostWork(prof::TimeWindow stretch);

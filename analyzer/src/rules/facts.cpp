@@ -45,6 +45,10 @@ std::int64_t Facts::costOf(Cause cause) const {
   return analysis.meanStepLedger()[cause];
 }
 
+std::int64_t Facts::pausesOf(Cause cause) const {
+  return analysis.meanPauseLedger()[cause];
+}
+
 std::int64_t Facts::asleepNs() const {
   if (const auto seen = analysis.of<PythonLines>().asleepNs()) return std::min(*seen, costOf(Cause::HostWork));
   const StepThread& thread = analysis.of<StepThread>();
@@ -150,7 +154,7 @@ std::int64_t Facts::pricedIdleNs() const {
   std::int64_t ns = 0;
   for (const Finding& told : told_.findings) {
     const FindingRule& rule = ruleOf(told.id);
-    if (rule.cost == CostIs::IdleTime) prof::addTo(ns, told.costNsPerStep);
+    if (rule.cost == CostIs::IdleTime) prof::addTo(ns, told.costNsPerStep - told.pausesNsPerStep);
     if (rule.takesLeftover) prof::addTo(ns, std::min(told.predictedGainNsPerStep, leftoverOf(rule.prices)));
   }
   return ns;

@@ -62,6 +62,8 @@ class Facts {
   [[nodiscard]] bool isWorthActing(std::int64_t nsPerStep) const;
   /// The time that a cause takes of an ordinary step of one device.
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
+  /// The time that a cause takes between ordinary steps, of a step and device.
+  [[nodiscard]] std::int64_t pausesOf(Cause cause) const;
   /// The part of the host's work in which the thread that sets the steps slept, as samples of its lines show, or its
   /// counters: it neither ran nor waited for a core. 0 where neither is recorded.
   [[nodiscard]] std::int64_t asleepNs() const;

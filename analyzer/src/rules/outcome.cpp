@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "analyses/time/phases.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/title.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 /// The severity of a finding by the share of a step that it costs or gains.
 constexpr double kHigh = 0.2, kMedium = 0.05;
+
+constexpr std::int64_t kNsPerUs = 1'000;
 
 constexpr GainLimit kIdleTime{.name = "idle-time",
                               .reason =
@@ -37,9 +40,20 @@ void limitInterval(GainChain& chain, const GainLimit& limit, std::int64_t mostNs
   chain.high.atMost(limit, mostNs).atLeast(kItsGain, chain.gain.value());
 }
 
-/// By how much a step is shorter than the replay without the change.
-GainSum shorterStep(const Prediction& prediction, std::string_view with, std::int64_t stepNs) {
-  return GainSum("replayed", prediction.baseNsPerStep).minus(with, stepNs).atLeast(kNoLoss, 0);
+/// By how much a step is shorter than the replay without the change, in proportion to a step of `wholeNs`.
+GainSum shorterStep(const Prediction& prediction, std::string_view with, std::int64_t stepNs, std::int64_t wholeNs) {
+  GainSum gain = GainSum("replayed", prediction.baseNsPerStep).minus(with, stepNs);
+  if (wholeNs != prediction.baseNsPerStep) {
+    gain.times("µs of an iteration", wholeNs / kNsPerUs)
+        .over("µs of the replayed step", prediction.baseNsPerStep / kNsPerUs);
+  }
+  return gain.atLeast(kNoLoss, 0);
+}
+
+std::int64_t inProportion(std::int64_t ns, std::int64_t to, std::int64_t from) {
+  if (to == from) return ns;
+  return prof::wholeOf<std::int64_t>(static_cast<double>(ns) * static_cast<double>(to) /
+                                     static_cast<double>(std::max<std::int64_t>(1, from)));
 }
 
 std::string textOf(std::span<const Change> changes) {
@@ -90,6 +104,14 @@ std::int64_t Outcome::recordingIn(const Finding& finding) const {
   return std::min(ns, std::max<std::int64_t>(0, finding.costNsPerStep));
 }
 
+/// The replay tells by what share a run becomes shorter. Of a finding with a cost between steps that is a share of the
+/// iteration, which its cost is part of.
+std::int64_t Outcome::baseOf(const Finding& finding, const Prediction& prediction) const {
+  const std::int64_t replayedNs = prediction.baseNsPerStep;
+  if (finding.pausesNsPerStep == 0 || replayedNs < kNsPerUs) return replayedNs;
+  return std::max<std::int64_t>(1, facts_.analysis.of<RunPhases>().iterationNs());
+}
+
 void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
   if (facts_.analysis.steps.all.empty()) {
     finding.notPredicted = "no steps were found, so nothing shows what happens once and what repeats";
@@ -106,13 +128,14 @@ void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
     return;
   }
   finding.gainBasis = GainBasis::Replay;
-  finding.baseNsPerStep = prediction->baseNsPerStep;
+  const std::int64_t baseNs = finding.baseNsPerStep = baseOf(finding, *prediction);
   GainChain& chain = finding.gainChain;
   chain.change = textOf(changes);
-  chain.gain = shorterStep(*prediction, "result", prediction->predictedNsPerStep);
-  chain.low = shorterStep(*prediction, "high end", prediction->highNsPerStep);
-  chain.high = shorterStep(*prediction, "low end", prediction->lowNsPerStep);
-  if (prediction->takenNsPerStep) limitInterval(chain, kTaken, *prediction->takenNsPerStep);
+  chain.gain = shorterStep(*prediction, "result", prediction->predictedNsPerStep, baseNs);
+  chain.low = shorterStep(*prediction, "high end", prediction->highNsPerStep, baseNs);
+  chain.high = shorterStep(*prediction, "low end", prediction->lowNsPerStep, baseNs);
+  if (prediction->takenNsPerStep)
+    limitInterval(chain, kTaken, inProportion(*prediction->takenNsPerStep, baseNs, prediction->baseNsPerStep));
   if (facts_.rule().leavesWork) {
     const Analysis& analysis = facts_.analysis;
     const std::int64_t idleNs = analysis.meanStepLedger().idleNs();
@@ -144,7 +167,9 @@ void Outcome::addBounded(Finding finding, std::string_view change) {
     GainChain& chain = finding.gainChain;
     chain.low.atMost(kOtherWaits, 0);
     if (finding.costNsPerStep > 0) {
-      const std::int64_t mostNs = finding.costNsPerStep + chain.prediction->freedNsPerStep;
+      const Prediction& prediction = *chain.prediction;
+      const std::int64_t mostNs = finding.costNsPerStep + inProportion(prediction.freedNsPerStep, finding.baseNsPerStep,
+                                                                       prediction.baseNsPerStep);
       chain.gain.atMost(kWaited, mostNs);
       chain.high.atMost(kWaited, mostNs);
     }
@@ -187,7 +212,8 @@ void Outcome::finish(Finding finding) {
   // Some rules read a gain off the trace, without a replay.
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0)
     finding.baseNsPerStep = facts_.unchangedStepNs();
-  finding.wholeStepNs = std::max(analysis.meanStepNs(), finding.baseNsPerStep);
+  const std::int64_t iterationNs = finding.pausesNsPerStep > 0 ? analysis.of<RunPhases>().iterationNs() : 0;
+  finding.wholeStepNs = std::max({analysis.meanStepNs(), finding.baseNsPerStep, iterationNs});
   finding.accountedNsPerStep = std::min(finding.costNsPerStep, finding.wholeStepNs);
   finding.costNsPerStep = std::min(atLeastItsGain(finding), finding.wholeStepNs);
   // The interval is that of the replayed step.

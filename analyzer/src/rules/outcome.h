@@ -37,6 +37,7 @@ class Outcome {
 
  private:
   void predict(Finding& finding, std::span<const Change> changes) const;
+  [[nodiscard]] std::int64_t baseOf(const Finding& finding, const Prediction& prediction) const;
   void finish(Finding finding);
   [[nodiscard]] bool isWorthTelling(const Finding& finding) const;
   [[nodiscard]] std::int64_t recordingIn(const Finding& finding) const;

@@ -40,6 +40,19 @@ TEST(SegmentCollector, EachStepHasItsPartOfASegment) {
   EXPECT_EQ(longer.made.ledgers.run[Cause::HostWork], 250);
 }
 
+TEST(SegmentCollector, PausesAreWhatLiesBetweenStepsOfTheMean) {
+  Collected collected({{0, 100}, {150, 250}, {250, 350}, {400, 500}}, {{0, 1000}}, true);
+  const Analysis& made = collected.add(0, 160, Cause::Compute)
+                             .add(160, 380, Cause::LoaderWait)
+                             .add(380, 390, Cause::HostWork)
+                             .add(390, 700, Cause::LoaderWait)
+                             .finish();
+  EXPECT_EQ(made.ledgers.pauses[Cause::Compute], 0) << "the first step is warm-up";
+  EXPECT_EQ(made.ledgers.pauses[Cause::LoaderWait], 30 + 10) << "from 350 to 400, none behind the last step";
+  EXPECT_EQ(made.ledgers.pauses[Cause::HostWork], 10);
+  EXPECT_EQ(made.meanPauseLedger()[Cause::LoaderWait], 40 / 3);
+}
+
 TEST(SegmentCollector, DevicesHaveWhatLiesInTheirWindowAndStepsAllOfIt) {
   Collected collected({{0, 100}}, {{40, 90}});
   const Analysis& made = collected.add(0, 50, Cause::LoaderWait, "wait", 20).add(50, 100, Cause::Compute).finish();

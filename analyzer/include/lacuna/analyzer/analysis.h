@@ -120,6 +120,7 @@ struct ProgramFacts {
 struct Ledgers {
   Ledger run;                 ///< sum of the devices
   std::vector<Ledger> steps;  ///< all devices, by position in steps.all
+  Ledger pauses;              ///< all devices, between neighbouring steps that the mean step is of
   RecordingBands bands;       ///< where recording itself may be in them
 };
 
@@ -157,7 +158,9 @@ struct Analysis {
   [[nodiscard]] std::int64_t stepNs() const;
   /// The mean over the steady steps and devices; without steps, the whole run of the devices.
   [[nodiscard]] Ledger meanStepLedger() const;
-  /// The sum of that: what shares "of a step" are of.
+  /// What lies between those steps, for one device and step.
+  [[nodiscard]] Ledger meanPauseLedger() const;
+  /// The sum of meanStepLedger(): what shares "of a step" are of.
   [[nodiscard]] std::int64_t meanStepNs() const;
   /// What recording may have added to the entries of meanStepLedger(), and to a step of steps.all.
   [[nodiscard]] Ledger meanStepBands() const;

@@ -283,13 +283,15 @@ struct Finding {
   std::vector<Quantity> quantities;     ///< which the title mentions
   std::int64_t costNsPerStep = 0;       ///< 0 where the cost is not time
   std::int64_t accountedNsPerStep = 0;  ///< the part of the cost that the trace holds; the rest follows from the gain
+  std::int64_t pausesNsPerStep = 0;     ///< the part of the cost between steps; cost and gain are then of an iteration
   /// The part of the cost that recording may be. It is never more than the recording of the step, or of the cause.
   std::int64_t recordingNsPerStep = 0;
   std::int64_t predictedGainNsPerStep = 0;
   /// The step that the gain is taken from, as Prediction's; 0 where none was predicted.
   std::int64_t baseNsPerStep = 0;
   /// Cost and gain are shares of this step. It is the mean marked step, or the step that the gain is taken from where
-  /// that one is longer because it includes the time up to the next step.
+  /// that one is longer because it includes the time up to the next step, with all pauses where the cost has a part in
+  /// them.
   std::int64_t wholeStepNs = 0;
   std::int64_t stepRecordingNs = 0;   ///< by how much recording made that step longer
   double recordedShare = 0;           ///< the part of the cost, and of the gain, that recording may be

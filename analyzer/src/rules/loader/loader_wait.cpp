@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analyses/loader/loader.h"
+#include "analyses/time/phases.h"
 #include "lacuna/prof/amounts.h"
 #include "rules/outcome.h"
 
@@ -76,10 +77,32 @@ std::string slowStage(const LoaderStats& loader) {
                      prof::shareText(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
 }
 
-Finding waiting(const Facts& facts, std::int64_t cost) {
+/// What the device waits for batches, of an iteration.
+struct LoaderWaits {
+  std::int64_t inStepNs = 0;
+  std::int64_t inPausesNs = 0;  ///< of evaluations, as a rule
+  std::int64_t iterationNs = 0;
+
+  [[nodiscard]] std::int64_t allNs() const { return inStepNs + inPausesNs; }
+};
+
+/// Without the waits for workers that are started, which another finding prices.
+LoaderWaits waitsOf(const Facts& facts, std::int64_t restartsNs) {
+  const LoaderStats& loader = facts.analysis.of<LoaderStats>();
+  const std::int64_t restartsInPausesNs = facts.perStep(loader.restartNs - loader.stepRestartNs);
+  LoaderWaits waits{.inStepNs = facts.costOf(Cause::LoaderWait) - restartsNs,
+                    .inPausesNs = std::max<std::int64_t>(0, facts.pausesOf(Cause::LoaderWait) - restartsInPausesNs)};
+  std::int64_t iterationNs = facts.analysis.meanStepNs();
+  if (waits.inPausesNs > 0) iterationNs = std::max(iterationNs, facts.analysis.of<RunPhases>().iterationNs());
+  waits.iterationNs = std::max<std::int64_t>(1, iterationNs - restartsNs);
+  return waits;
+}
+
+Finding waiting(const Facts& facts, const LoaderWaits& waits) {
   Finding finding;
   finding.words = "the device waits for data {cost} {a step} ({share of it})";
-  finding.costNsPerStep = cost;
+  finding.costNsPerStep = waits.allNs();
+  finding.pausesNsPerStep = waits.inPausesNs;
   finding.confidence = facts.analysis.of<LoaderStats>().busyNs > 0 ? kTimed : kWaitsAlone;
   finding.count = facts.analysis.of<LoaderStats>().batches;
   finding.evidence = facts.evidenceOf(Cause::LoaderWait);
@@ -87,8 +110,8 @@ Finding waiting(const Facts& facts, std::int64_t cost) {
 }
 
 /// A trace of waits alone: neither the number of workers nor the time of a batch is in it.
-void addUnknownWorkers(const Facts& facts, Outcome& out, std::int64_t cost) {
-  Finding finding = waiting(facts, cost);
+void addUnknownWorkers(const Facts& facts, Outcome& out, const LoaderWaits& waits) {
+  Finding finding = waiting(facts, waits);
   finding.confidence = kUnknownWorkers;
   finding.advice =
       "the trace does not tell how many workers the loader has, nor what preparing a batch takes: give it more workers "
@@ -143,11 +166,11 @@ void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
   const LoaderStats& loader = analysis.of<LoaderStats>();
   const std::int64_t restarts = facts.perStep(loader.stepRestartNs);
-  const std::int64_t cost = facts.costOf(Cause::LoaderWait) - restarts;
+  const LoaderWaits waits = waitsOf(facts, restarts);
   const std::int64_t stepNs = std::max<std::int64_t>(1, analysis.meanStepNs() - restarts);
-  if (static_cast<double>(cost) / static_cast<double>(stepNs) < kStall) return;
-  const std::int64_t wait = std::max(cost, facts.perStep(loader.stepWaitNs) - restarts);
-  if (!loader.workersKnown) return addUnknownWorkers(facts, out, cost);
+  if (shareOf(waits.allNs(), waits.iterationNs) < kStall) return;
+  const std::int64_t wait = std::max(waits.inStepNs, facts.perStep(loader.stepWaitNs) - restarts);
+  if (!loader.workersKnown) return addUnknownWorkers(facts, out, waits);
   const std::uint32_t workers = workersNeeded(facts, stepNs, wait);
   const auto gain = facts.play(fmt::format("loader.workers={}", workers));
   const auto free = facts.play("loader*0");
@@ -155,7 +178,7 @@ void detect(const Facts& facts, Outcome& out) {
   const bool moreHelp = !gain || (!workersAreIdle(loader, stepNs) && gain->gainShare() >= kLeastGain);
   // A wait that neither more workers nor quicker ones shorten is the price of handing over.
   if (loader.workers > 0 && !moreHelp && !computes && !cheaperHelps(facts, free, stepNs)) return;
-  Finding finding = waiting(facts, cost);
+  Finding finding = waiting(facts, waits);
   if (gain && (!moreHelp || (computes && coresBind(gain, free)))) {
     finding.advice = cheaperAdvice(
         loader, moreHelp ? fmt::format("{} workers would gain {} {}", workers, prof::timeText(gain->gainNs()),
@@ -182,7 +205,8 @@ constinit const FindingRule kLoaderWaitRule{
     .confidences = rules::loader_wait::kConfidences,
     .meaning = "Batches are not ready when the program asks for them, and the device waits.",
     .when =
-        "the ledger's loader wait ≥ {stall} of the step; with workers also that more of them, or batches that cost "
+        "the ledger's loader wait ≥ {stall} of the step, of the iteration where evaluations between steps wait, too; "
+        "with workers also that more of them, or batches that cost "
         "nothing (then ≥ {stall}), gain ≥ {gain} and the present ones prepare batches for ≥ {idle workers} of the "
         "time, or that preparing batches computes > {computes} of its time and ≥ {computing} of a step",
     .fix =

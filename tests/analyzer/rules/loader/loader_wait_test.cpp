@@ -5,6 +5,7 @@
 #include "analyzer/rules/rule_runs.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/whatif.h"
+#include "support/small_trace.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -80,6 +81,33 @@ TEST(LoaderWaitFinding, WhereCoresBindCheaperBatchesAreTheFix) {
   const Analysis reading = loading(true, 50, 5, 1, "1");
   ASSERT_NE(find(reading, FindingId::LoaderWait), nullptr);
   EXPECT_EQ(find(reading, FindingId::LoaderWait)->knob, "loader.workers=2");
+}
+
+TEST(LoaderWaitFinding, AnEvaluationsWaitsArePartOfAnIteration) {
+  test::SmallTrace trace;
+  std::int64_t nowUs = 0;
+  const auto batch = [&](std::int64_t waitUs, std::int64_t workUs) {
+    trace.range(nowUs, nowUs + waitUs, "wait", "loader");
+    trace.launched(nowUs + waitUs, nowUs + waitUs + 10, nowUs + waitUs + 20, nowUs + waitUs + workUs, "gemm");
+    nowUs += waitUs + workUs;
+  };
+  for (int step = 0; step < 25; ++step) {
+    if (step % 5 == 0 && step > 0) {
+      trace.range(nowUs, nowUs + 50'000, "evaluation", "phase");
+      batch(40'000, 10'000);
+    }
+    trace.step(nowUs, nowUs + 9'900);
+    batch(4'000, 6'000);
+  }
+  const Analysis analysis = trace.analysed();
+  const Finding* finding = find(analysis, FindingId::LoaderWait);
+  ASSERT_NE(finding, nullptr);
+  // 4 ms in each of 25 steps and 4 times 40 ms between them; an iteration is 10 ms and its part of 4 times 50 ms. The
+  // first step is warm-up.
+  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 10.7e6, 0.3e6);
+  EXPECT_NEAR(static_cast<double>(finding->pausesNsPerStep), 6.7e6, 0.3e6);
+  EXPECT_NEAR(static_cast<double>(finding->wholeStepNs), 18.3e6, 0.5e6);
+  EXPECT_NEAR(finding->gainShare(), finding->costShare(), 0.06);
 }
 
 TEST(LoaderWaitFinding, WhoPreparesBatchesIsNotMadeUp) {
