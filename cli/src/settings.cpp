@@ -38,12 +38,14 @@ constexpr auto kTypes = std::to_array<SettingType>({
      .least = 0,
      .most = kMostWorkers,
      .brief = "worker processes of each DataLoader that trains",
-     .inScript = "DataLoader(…, num_workers={})"},
+     .inScript = "DataLoader(…, num_workers={})",
+     .inRuntime = "LoaderOptions{.workers = {}}"},
     {.name = "loader.prefetch",
      .least = 1,
      .most = kMostAhead,
      .brief = "batches that each worker may be ahead",
-     .inScript = "DataLoader(…, prefetch_factor={})"},
+     .inScript = "DataLoader(…, prefetch_factor={})",
+     .inRuntime = "LoaderOptions{.prefetch = {}}"},
     {.name = "loader.persistent",
      .values = kOnOff,
      .brief = "workers stay from one epoch to the next",
@@ -51,23 +53,28 @@ constexpr auto kTypes = std::to_array<SettingType>({
     {.name = "loader.pin",
      .values = kOnOff,
      .brief = "batches lie in pinned memory",
-     .inScript = "DataLoader(…, pin_memory={}) and batch.to(device, non_blocking={})"},
+     .inScript = "DataLoader(…, pin_memory={}) and batch.to(device, non_blocking={})",
+     .inRuntime = "LoaderOptions{.pin = {}}"},
     {.name = "optimizer.fused",
      .values = kOnOff,
      .brief = "one kernel updates all parameters; where there is none, foreach",
-     .inScript = "torch.optim.AdamW(…, fused={}), or foreach={}"},
+     .inScript = "torch.optim.AdamW(…, fused={}), or foreach={}",
+     .inRuntime = "optimizer.setFused({})"},
     {.name = "zero_grad",
      .values = kNone,
      .brief = "gradients are dropped instead of filled with zeros",
-     .inScript = "optimizer.zero_grad(set_to_none=True)"},
+     .inScript = "optimizer.zero_grad(set_to_none=True)",
+     .inRuntime = "optimizer.zeroGrad(true)"},
     {.name = "debug",
      .values = kOff,
      .brief = "anomaly detection, emit_nvtx, gradcheck and blocking launches do nothing",
-     .inScript = "no torch.autograd.set_detect_anomaly(True), no emit_nvtx(), no gradcheck, no CUDA_LAUNCH_BLOCKING=1"},
+     .inScript = "no torch.autograd.set_detect_anomaly(True), no emit_nvtx(), no gradcheck, no CUDA_LAUNCH_BLOCKING=1",
+     .inRuntime = "no rt::AnomalyMode"},
     {.name = "amp",
      .values = kOn,
      .brief = "the outermost module's forward computes in bfloat16",
-     .inScript = "with torch.autocast(device_type, dtype=torch.bfloat16):"},
+     .inScript = "with torch.autocast(device_type, dtype=torch.bfloat16):",
+     .inRuntime = "const rt::Autocast cast; around the forward"},
     {.name = "fuse",
      .values = kOn,
      .brief = "the outermost module is compiled",
@@ -224,11 +231,14 @@ prof::Result<std::vector<collector::Setting>> parseSettings(const std::vector<st
   return settings;
 }
 
-std::string scriptLine(const collector::Setting& setting) {
+std::string scriptLine(const collector::Setting& setting, Language language) {
   const SettingType* type = findSetting(setting.name);
   if (type == nullptr) return setting.text();
-  const std::string value = setting.value == "on" ? "True" : setting.value == "off" ? "False" : setting.value;
-  std::string line(type->inScript);
+  const bool isPython = language == Language::Python;
+  const std::string value = setting.value == "on"    ? (isPython ? "True" : "true")
+                            : setting.value == "off" ? (isPython ? "False" : "false")
+                                                     : setting.value;
+  std::string line(isPython ? type->inScript : type->inRuntime);
   for (std::size_t at = 0; (at = line.find("{}", at)) != std::string::npos; at += value.size())
     line.replace(at, 2, value);
   return line;

@@ -20,8 +20,9 @@ struct SettingType {
   std::span<const std::string_view> values{};  ///< that it can have; none where it is a number
   std::uint32_t least = 0, most = 0;           ///< of a number
   std::string_view brief{};
-  std::string_view inScript{};  ///< the same change in a script; {} stands for a number
-  std::string_view refusal{};   ///< why it cannot be set from outside; empty where it can
+  std::string_view inScript{};   ///< the same change in a script; {} stands for a number
+  std::string_view inRuntime{};  ///< and in a program of the tensor runtime; empty where that has no such setting
+  std::string_view refusal{};    ///< why it cannot be set from outside; empty where it can
 };
 
 /// All of them, in the order of lists; those that are refused come last.
@@ -36,8 +37,9 @@ std::string settingForm(const SettingType& type);
 /// nearest setting, the values that there are, or how the change is made in a script.
 prof::Result<std::vector<collector::Setting>> parseSettings(const std::vector<std::string>& lists);
 
-/// How the setting is made in a script: "DataLoader(…, num_workers=4)".
-std::string scriptLine(const collector::Setting& setting);
+enum class Language : std::uint8_t { Python, Runtime };
+/// How the setting is made in a script: "DataLoader(…, num_workers=4)", or in a program of the tensor runtime.
+std::string scriptLine(const collector::Setting& setting, Language language = Language::Python);
 
 /// The beginnings of all settings, as shells propose them: "loader.workers=", "amp=on".
 std::vector<std::string> settingBeginnings();

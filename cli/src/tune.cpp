@@ -217,7 +217,9 @@ class RealMachine : public tune::Machine {
                       made, kWarmUp + plan_.steps)};
     if (made == 0) {
       return prof::Error{
-          "no step was seen: tune needs a Python program that trains with PyTorch, and whose optimizer makes steps"};
+          "no step was seen: tune needs a Python program that trains with PyTorch, and whose optimizer makes steps, or "
+          "a "
+          "program of the tensor runtime with a StepScope around each step"};
     }
     if (trial.end == Trial::End::Steps) return {};
     const std::size_t most = made > kWarmUp + 1 ? made - kWarmUp - 1 : 0;
@@ -336,7 +338,7 @@ int tuneCommand(const TuneOptions& options, std::vector<std::string> left) {
 
 void addTune(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<TuneOptions>();
-  Command command(app, "tune", "Find settings that make a PyTorch program faster, by trying them");
+  Command command(app, "tune", "Find settings that make a training faster, by trying them");
   command.usage("[OPTIONS] [--] PROGRAM [ARGUMENTS…]");
   command.footer(
       "The program is recorded once; then it is run without recording, again and again, with the setting that is\n"

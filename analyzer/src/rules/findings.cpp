@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "lacuna/prof/amounts.h"
 #include "rules/engine.h"
@@ -34,6 +35,12 @@ bool isExplained(const FindingRule& rule, const Facts& facts, const Told& told) 
   });
 }
 
+/// The interval is this many standard deviations wide on each side: about nineteen of twenty runs.
+constexpr double kSigmas = 2;
+/// By so much what a finding costs, as a ratio of all else in a step, differs between a recorded run and one without
+/// the recorder (standard deviation).
+constexpr double kRunsDiffer = 0.15;
+
 /// An opportunity need not cost anything: it weighs as much as it gains.
 std::int64_t weightOf(const Finding& finding) {
   return finding.costNsPerStep > 0 ? finding.costNsPerStep : finding.predictedGainNsPerStep;
@@ -50,6 +57,14 @@ double Finding::unrecordedShare(std::int64_t gainNs) const {
   const auto gain = static_cast<double>(gainNs);
   if (wholeStepNs <= stepRecordingNs || gainNs <= 0) return 0;
   return std::clamp(gain * (1 - recordedShare) / static_cast<double>(wholeStepNs - stepRecordingNs), 0.0, 1.0);
+}
+
+Finding::ShareInterval Finding::measuredInterval() const {
+  if (gainBasis == GainBasis::None || gainBasis == GainBasis::Bytes) return {};
+  const double noise = gainChain.prediction ? gainChain.prediction->doubt.noise : 0;
+  const auto spread = [&](double share) { return kSigmas * std::hypot(kRunsDiffer * share * (1 - share), noise); };
+  const double low = unrecordedShare(gainLowNsPerStep), high = unrecordedShare(gainHighNsPerStep);
+  return {std::max(-1.0, low - spread(low)), std::min(1.0, high + spread(high))};
 }
 
 std::string describeGain(const Finding& finding, std::string_view per) {

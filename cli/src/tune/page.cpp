@@ -226,7 +226,7 @@ std::vector<std::string> scriptLines(const Result& result) {
     const Try* each = tryOf(result, setting);
     std::string line;
     if (each != nullptr && !each->sites.empty()) line = fmt::format("{}: ", fmt::join(each->sites, ", "));
-    lines.push_back(line + scriptLine(setting));
+    lines.push_back(line + scriptLine(setting, each != nullptr ? each->language : Language::Python));
   }
   return lines;
 }

@@ -48,6 +48,12 @@ std::vector<std::string> sitesOf(const collector::Setting& setting,
   return sites;
 }
 
+/// The runtime names its things as C++ does.
+Language languageOf(std::span<const collector::SettingOutcome> outcomes) {
+  const auto isRuntimes = [](const collector::SettingOutcome& outcome) { return outcome.thing.starts_with("rt::"); };
+  return std::ranges::any_of(outcomes, isRuntimes) ? Language::Runtime : Language::Python;
+}
+
 bool isApplied(const collector::Setting& setting, std::span<const collector::SettingOutcome> outcomes) {
   return std::ranges::any_of(outcomes, [&](const auto& outcome) {
     return outcome.setting == setting.text() && outcome.kind == collector::SettingOutcome::Kind::Applied;
@@ -150,6 +156,7 @@ class Tuner {
       const auto line = collector::describe(attempted->priced.setting, outcome->outcomes);
       attempted->where = line.text;
       attempted->sites = sitesOf(attempted->priced.setting, outcome->outcomes);
+      attempted->language = languageOf(outcome->outcomes);
       if (isApplied(attempted->priced.setting, outcome->outcomes)) continue;
       verdict = Verdict::NotApplied;
       why = line.text;

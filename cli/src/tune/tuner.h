@@ -11,6 +11,7 @@
 
 #include "lacuna/collector/settings.h"
 #include "lacuna/prof/result.h"
+#include "settings.h"
 #include "tune/decision.h"
 
 namespace lacuna::cli::tune {
@@ -57,6 +58,7 @@ struct Try {
   std::string where;  ///< what came of applying it: "loader.workers=4 (was 0) on 1 DataLoader (train.py:57)"
   Settings beside;    ///< what was kept before
   std::vector<std::string> sites;
+  Language language = Language::Python;  ///< of the program where it was applied
 };
 
 /// Why there are no more tries.

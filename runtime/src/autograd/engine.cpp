@@ -8,6 +8,7 @@
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "core/layout.h"
+#include "instrument/step_times.h"
 #include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
@@ -401,6 +402,8 @@ std::vector<Tensor> runEngine(const std::vector<Tensor>& roots, const std::vecto
 }  // namespace
 
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, BackwardOptions options) {
+  if (instrument::timesSteps() && !roots.empty()) [[unlikely]]
+    instrument::backwardBegins(roots[0]);
   runEngine(roots, gradients, nullptr, options);
 }
 

@@ -12,6 +12,7 @@
 #include "core/layout.h"
 #include "instrument/operator_recorder.h"
 #include "instrument/own_knobs.h"
+#include "instrument/settings.h"
 #include "lacuna/runtime/ops.h"
 
 namespace lacuna::rt {
@@ -114,7 +115,10 @@ void GradMode::set(bool on) {
   tGradMode = on;
 }
 
-AnomalyMode::AnomalyMode(bool on) : before_(gAnomaly.exchange(on)) {
+AnomalyMode::AnomalyMode(bool on) : before_(gAnomaly.load()) {
+  if (on && instrument::hasSettings()) [[unlikely]]
+    on = instrument::switchAsSet("debug", "rt::AnomalyMode", on);
+  gAnomaly = on;
   if (on) instrument::tellSwitch(instrument::OwnKnob::Debug, true);
 }
 AnomalyMode::~AnomalyMode() {

@@ -7,6 +7,8 @@
 #include "alloc/staging_ring.h"
 #include "data/worker_pool.h"
 #include "instrument/own_knobs.h"
+#include "instrument/settings.h"
+#include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/data.h"
 
 namespace lacuna::rt {
@@ -100,6 +102,7 @@ namespace {
 
 /// The batch that the consumer works on, and the one before it, which the queue may still read.
 constexpr std::size_t kForConsumer = 2;
+constexpr std::string_view kLoader = "rt::DataLoader";
 /// Longer time-outs count as this: adding them to the time of day would overflow.
 constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 365);
 
@@ -125,6 +128,24 @@ void tellKnobs(const LoaderOptions& options) {
   instrument::tellSwitch(OwnKnob::LoaderPin, options.pin);
   instrument::tellKnob(OwnKnob::LoaderDtype, name(options.dtype));
   instrument::tellKnob(OwnKnob::Batch, std::to_string(options.batch));
+}
+
+void applyNumber(std::string_view knob, unsigned& value) {
+  const auto number = instrument::numberSetting(knob, kLoader);
+  if (!number) return;
+  instrument::noteSetting(knob, kLoader, std::to_string(value));
+  value = *number;
+}
+
+/// What the environment sets for a loader that trains.
+void applySettings(LoaderOptions& options) {
+  if (!instrument::hasSettings() || !GradMode::enabled()) return;
+  applyNumber("loader.workers", options.workers);
+  if (instrument::settingOf("loader.prefetch") && options.workers == 0)
+    instrument::refuseSetting("loader.prefetch", kLoader, "it has no workers");
+  if (options.workers > 0) applyNumber("loader.prefetch", options.prefetch);
+  if (options.workers > 0 && options.prefetch == 0) options.prefetch = 1;
+  options.pin = instrument::switchAsSet("loader.pin", kLoader, options.pin);
 }
 
 std::shared_ptr<const Sampler> samplerFor(const LoaderOptions& options) {
@@ -165,13 +186,14 @@ std::size_t DataLoader::size() const {
 }
 
 void DataLoader::start() {
+  const bool isFirst = epochs_ == options_.firstEpoch;
+  if (isFirst) applySettings(options_);
   if (options_.pin && !staging_) staging_ = std::make_shared<StagingRing>(options_.device, aheadLimit() + kForConsumer);
   if (options_.workers > 0 && !pool_) {
     LoaderJob job{dataset_, options_.collate, number_, staging_, options_.dtype};
     pool_ = options_.kind == WorkerKind::Thread ? makeThreadPool(std::move(job), options_.workers)
                                                 : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
   }
-  const bool isFirst = epochs_ == options_.firstEpoch;
   if (isFirst) tellKnobs(options_);
   if (pool_) pool_->forget();
   epoch_.reset();

@@ -26,6 +26,7 @@
 #include "instrument/operator_recorder.h"
 #include "instrument/own_knobs.h"
 #include "instrument/profile_table.h"
+#include "instrument/step_times.h"
 #include "instrument/whole.h"
 #include "lacuna/runtime/instrument.h"
 
@@ -445,6 +446,8 @@ ModuleRange::~ModuleRange() {
 StepScope::StepScope(std::uint64_t index, std::uint64_t samples) : pushed_(nvtxOn()) {
   if (pushed_) [[unlikely]]
     push(handleOf(kStep), LACUNA_RT_CATEGORY_STEP, LacunaRtStep{index, samples});
+  if (instrument::timesSteps()) [[unlikely]]
+    instrument::stepBegins();
   exceptions_ = std::uncaught_exceptions();
   for (std::size_t i = 0; i < planned_.size(); ++i) planned_[i] = allocatorOf(kPlanned[i]).beginIteration();
 }
@@ -454,6 +457,8 @@ StepScope::~StepScope() {
     if (planned_[i]) allocatorOf(kPlanned[i]).endIteration(whole);
   }
   if (pushed_) ::nvtxDomainRangePop(gDomain);
+  if (whole && instrument::timesSteps()) [[unlikely]]
+    instrument::stepEnds();
 }
 
 PhaseScope::PhaseScope(Phase phase) : pushed_(nvtxOn()) {

@@ -3,6 +3,8 @@
 #include "autograd/node.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
+#include "instrument/settings.h"
+#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/random.h"
@@ -24,7 +26,30 @@ const void* Module::rangeName() {
   return name;
 }
 
+namespace {
+
+/// While a module runs that a setting of `amp` may be for: the outermost one of a training.
+thread_local bool tInsideModule = false;
+
+/// Runs it as the setting wants.
+template <class Run>
+Tensor withAmpAsSet(Run&& run) {
+  const bool chosen = Autocast::enabled();
+  const Autocast cast(instrument::switchAsSet("amp", "outermost rt::Module", chosen));
+  tInsideModule = true;
+  struct Outside {
+    ~Outside() { tInsideModule = false; }
+  } const outside;
+  Tensor out = run();
+  // What follows is computed in full precision, as the program would have.
+  return out.dtype() == DType::BF16 && !chosen ? out.to(DType::F32) : out;
+}
+
+}  // namespace
+
 Tensor Module::operator()(const Tensor& x) {
+  if (!tInsideModule && instrument::settingOf("amp") && training_ && GradMode::enabled()) [[unlikely]]
+    return withAmpAsSet([&] { return (*this)(x); });
   const void* name = rangeName();
   if (name == nullptr) [[likely]]
     return run(x);
@@ -84,6 +109,8 @@ void Module::train(bool on) {
 }
 
 void Module::zeroGrad(bool toNone) {
+  if (instrument::hasSettings()) [[unlikely]]
+    toNone = instrument::wordAsSet("zero_grad", "none", "zero", "rt::zeroGrad() call", toNone);
   for (const Tensor& parameter : parameters()) clearGrad(parameter, toNone);
 }
 

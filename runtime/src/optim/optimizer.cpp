@@ -10,6 +10,7 @@
 #include "instrument/module_range.h"
 #include "instrument/operator_recorder.h"
 #include "instrument/own_knobs.h"
+#include "instrument/settings.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
@@ -119,6 +120,10 @@ void Optimizer::updateNow(const std::vector<Entry>& entries) {
 
 void Optimizer::step() {
   const PhaseScope phase(Phase::Optimizer);
+  if (!isAsSet_ && instrument::hasSettings()) [[unlikely]] {
+    isAsSet_ = true;
+    fused_ = instrument::switchAsSet("optimizer.fused", "rt::Optimizer", fused_);
+  }
   instrument::tellSwitch(instrument::OwnKnob::Fused, fused_);
   const NoGrad noGrad;
   const OptimizerDirection direction;
@@ -142,6 +147,8 @@ void Optimizer::step() {
 }
 
 void Optimizer::zeroGrad(bool toNone) {
+  if (instrument::hasSettings()) [[unlikely]]
+    toNone = instrument::wordAsSet("zero_grad", "none", "zero", "rt::zeroGrad() call", toNone);
   for (const Tensor& parameter : parameters_) clearGrad(parameter, toNone);
 }
 

@@ -120,5 +120,42 @@ TEST(GainChain, AReplayedGainStartsAtThePrediction) {
   EXPECT_TRUE(chain.change.starts_with("loader")) << chain.change;
 }
 
+TEST(MeasuredGain, MayDifferFromThatOfTheRecordedRun) {
+  Finding finding;
+  finding.gainBasis = GainBasis::UpperBound;
+  finding.wholeStepNs = 1'000;
+  finding.gainHighNsPerStep = finding.predictedGainNsPerStep = 500;
+  EXPECT_EQ(finding.measuredInterval().low, 0);
+  EXPECT_NEAR(finding.measuredInterval().high, 0.575, 1e-9) << "two deviations of 0.15 of half of half of a step";
+  Prediction noisy;
+  noisy.doubt.noise = 0.02;
+  finding.gainChain.prediction = noisy;
+  EXPECT_NEAR(finding.measuredInterval().low, -0.04, 1e-9) << "noise may look like a loss";
+  // All of a step is no more than a step, whatever the runs are like.
+  finding.gainHighNsPerStep = 1'000;
+  EXPECT_EQ(finding.measuredInterval().high, 1);
+}
+
+TEST(MeasuredGain, IsOfAStepWithoutRecording) {
+  Finding finding;
+  finding.gainBasis = GainBasis::Replay;
+  finding.wholeStepNs = 1'000;
+  finding.stepRecordingNs = 200;
+  finding.recordedShare = 0.1;
+  finding.gainLowNsPerStep = 400;
+  finding.gainHighNsPerStep = finding.predictedGainNsPerStep = 500;
+  EXPECT_NEAR(finding.unrecordedShare(finding.predictedGainNsPerStep), 0.5625, 1e-9);
+  EXPECT_LT(finding.measuredInterval().low, 0.45);
+  EXPECT_GT(finding.measuredInterval().high, 0.5625);
+}
+
+TEST(MeasuredGain, OfMemoryHasNoInterval) {
+  Finding finding;
+  finding.gainBasis = GainBasis::Bytes;
+  finding.wholeStepNs = 1'000;
+  finding.gainHighNsPerStep = 500;
+  EXPECT_EQ(finding.measuredInterval().high, 0);
+}
+
 }  // namespace
 }  // namespace lacuna::analyzer

@@ -54,7 +54,8 @@ CATALOGUE = (
     Fault("too-many-threads", ("too-many-threads",)),
     # Memory.
     Fault("keeps-graphs", ("memory-leak",), memory=True),
-    Fault("large-temporary", ("memory-spike",), memory=True),
+    # Getting such memory from the system, and giving it back, takes the host's time.
+    Fault("large-temporary", ("memory-spike", "host-work"), memory=True),
 )
 BY_NAME = {fault.name: fault for fault in CATALOGUE}
 # Two that would hide each other, or of which one removes the other.

@@ -60,7 +60,6 @@ class Side:
                     train(self.folder, Turns(theirs, wake))
                 for descriptor in (theirs, wake):
                     os.set_inheritable(descriptor, True)
-                os.chdir(self.folder)
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 os.execvp(train[0], [*train, "--turns", f"{wake},{theirs}"])
             except BaseException:  # noqa: BLE001  the process ends here, whatever it was

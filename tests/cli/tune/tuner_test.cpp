@@ -53,8 +53,7 @@ class FakeMachine : public Machine {
       measured.nsPerStep *= effect.factor;
       loss *= effect.loss;
       if (effect.applied) {
-        out.outcomes.push_back(
-            {collector::SettingOutcome::Kind::Applied, each.text(), 1, "DataLoader", "0", "train.py:7", ""});
+        out.outcomes.push_back({collector::SettingOutcome::Kind::Applied, each.text(), 1, thing, "0", site, ""});
       }
     }
     if (settings.empty() && runs.size() > failsAfter) out.failure = failure;
@@ -73,7 +72,8 @@ class FakeMachine : public Machine {
   void say(std::string_view) override {}
 
   std::map<std::string, Effect> effects;
-  std::string failure;  ///< of the unchanged program
+  std::string thing = "DataLoader", site = "train.py:7";  ///< where settings are applied
+  std::string failure;                                    ///< of the unchanged program
   std::size_t failsAfter = 0;
   double noise = 0.01;
   double left = 1e6;
@@ -309,6 +309,15 @@ TEST(Page, HasTheTableAndTheLinesOfTheScript) {
   EXPECT_THAT(text, HasSubstr("lacuna run --set loader.workers=4 -- python 'my train.py'\n"));
   EXPECT_THAT(htmlOf(session, result), HasSubstr("<code>train.py:7: DataLoader(…, num_workers=4)</code>"));
   EXPECT_THAT(jsonOf(session, result), HasSubstr("\"kept\": [\"loader.workers=4\"]"));
+}
+
+TEST(Page, HasTheLinesOfAProgramOfTheRuntime) {
+  FakeMachine machine;
+  machine.thing = "rt::DataLoader";
+  machine.site = "";
+  machine.effects = {{"loader.workers=2", {.predicted = 0.4, .factor = 0.6}},
+                     {"optimizer.fused=on", {.predicted = 0.3, .factor = 0.7}}};
+  EXPECT_THAT(scriptLines(tuned(machine)), ElementsAre("LoaderOptions{.workers = 2}", "optimizer.setFused(true)"));
 }
 
 TEST(Page, CallsAnIntervalWiderThanTheStepUnsure) {

@@ -314,6 +314,13 @@ struct Finding {
   [[nodiscard]] double gainShare() const { return shareOfStep(predictedGainNsPerStep); }
   /// A gain as a share of a step that nobody records. Recording lengthens the step, and a part of the gain is its own.
   [[nodiscard]] double unrecordedShare(std::int64_t gainNs) const;
+  /// Shares of a step.
+  struct ShareInterval {
+    double low = 0, high = 0;
+  };
+  /// Where 19 of 20 gains should lie that are measured in runs without a recorder. Such runs differ from the recorded
+  /// one, so a gain may be more than this one lost, or a loss where it may be nothing.
+  [[nodiscard]] ShareInterval measuredInterval() const;
   [[nodiscard]] double shareOfStep(std::int64_t ns) const {
     return wholeStepNs <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(wholeStepNs);
   }

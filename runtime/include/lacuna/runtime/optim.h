@@ -72,6 +72,7 @@ class Optimizer {
   std::vector<Tensor> parameters_;
   double baseRate_ = 0;
   bool fused_ = true;
+  bool isAsSet_ = false;  ///< a setting from outside is applied
   bool inBackward_ = false;
   bool iterationOpen_ = false;  ///< a backward has updated parameters since the last step()
   std::vector<bool> updated_;   ///< by that backward

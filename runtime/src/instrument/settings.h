@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+/// Settings that the environment gives to the program: `lacuna run --set` puts them into LACUNA_SET, and the name of a
+/// file for what came of them into LACUNA_SET_REPORT. A setting never ends the program.
+namespace lacuna::rt::instrument {
+
+/// Most programs are given none.
+bool hasSettings();
+/// What is set for a knob.
+std::optional<std::string_view> settingOf(std::string_view knob);
+/// The same as a number; one that is none is reported as refused for the thing.
+std::optional<unsigned> numberSetting(std::string_view knob, std::string_view thing);
+
+/// Something had another value and has that of the setting now, or had that before.
+void noteSetting(std::string_view knob, std::string_view thing, std::string_view was);
+void refuseSetting(std::string_view knob, std::string_view thing, std::string_view why);
+/// Writes down all counts; the end of the program does so, too.
+void finishSettings();
+
+/// What a switch is, when a setting may override what the program chose.
+bool switchAsSet(std::string_view knob, std::string_view thing, bool chosen);
+/// As that, of a setting with a word for each of the two.
+bool wordAsSet(std::string_view knob, std::string_view word, std::string_view other, std::string_view thing,
+               bool chosen);
+
+}  // namespace lacuna::rt::instrument
