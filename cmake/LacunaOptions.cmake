@@ -39,6 +39,7 @@ option(LACUNA_BUILD_FUZZERS "libFuzzer targets (needs clang)" OFF)
 option(LACUNA_WERROR "treat warnings as errors" OFF)
 option(LACUNA_UNITE "compile several files at once: builds faster, but a missing #include may go unseen" OFF)
 option(LACUNA_PRECOMPILE "precompile headers: builds faster, but a missing #include goes unseen" OFF)
+option(LACUNA_CHECK_TESTS "with LACUNA_CHECK_ONLY, tests too; scripts/lint checks those that a change touches" OFF)
 option(LACUNA_CHECK_ONLY "have the compiler check each file; what it would make of them is an empty file" OFF)
 set(LACUNA_SANITIZE "" CACHE STRING "sanitizers, comma-separated: address,undefined or thread")
 

@@ -26,7 +26,7 @@ if(LACUNA_CHECK_ONLY AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # Objects do not wait for the objects of another target, but for commands they do.
   add_custom_command(OUTPUT "${lacuna_read_gtest}.stamp" COMMAND "${CMAKE_COMMAND}" -E touch "${lacuna_read_gtest}.stamp"
     DEPENDS $<TARGET_OBJECTS:lacuna_read_gtest> VERBATIM)
-  add_custom_target(lacuna_gtest_is_read DEPENDS "${lacuna_read_gtest}.stamp")
+  add_custom_target(lacuna_gtest_is_read ALL DEPENDS "${lacuna_read_gtest}.stamp")
 endif()
 
 # lacuna_add_test(NAME SOURCES a.cpp … [LIBS targets …] [INCLUDES dirs …] [TIMEOUT s] [LABELS …] [RUN_SERIAL] [ONE_THREAD]
@@ -58,6 +58,9 @@ function(lacuna_add_test name)
     add_dependencies(${name} lacuna_gtest_is_read)
   endif()
   lacuna_unite(${name})
+  if(LACUNA_CHECK_ONLY AND NOT LACUNA_CHECK_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   set(properties TIMEOUT ${arg_TIMEOUT})
   if(arg_LABELS)
     list(APPEND properties LABELS "${arg_LABELS}")

@@ -262,6 +262,8 @@ def measure(memory):
 class Announcer:
     """Writes one file for each process, also for those that are forked."""
 
+    announced = None  # the one of this process
+
     def __init__(self, folder, found):
         self.folder = folder
         self.found = found
@@ -301,9 +303,18 @@ def announce():
             found = measure(memory)
         finally:
             memory.close()
-        announcer = Announcer(folder, found)
+        announcer = Announcer.announced = Announcer(folder, found)
         announcer.write()
         os.register_at_fork(after_in_child=announcer.forked)
     except Exception as error:
         why = error if not isinstance(error, Unknown) else f"this interpreter is not as expected: {error}"
         print(f"lacuna: Python lines are not recorded: {why}", file=sys.stderr)
+
+
+def work_for_another():
+    """This process prepares what another one waits for: it is looked at less often."""
+    announcer = Announcer.announced
+    if announcer is None:
+        return
+    announcer.found = dict(announcer.found, helper=1)
+    announcer.forked()

@@ -20,6 +20,7 @@ import time
 import weakref
 
 import lacuna_cost
+import lacuna_frames
 
 PARTS = ("operators", "memory", "modules", "loader", "steps")
 PHASE, MODULE = 2, 4  # categories of the schema
@@ -612,6 +613,7 @@ class Loader:
             bound = signature.bind(*arguments, **named)
             loader.worker = bound.arguments["worker_id"]
             loader.number = loader.handed_on().get(loader.KEY, loader.number)
+            lacuna_frames.work_for_another()
             loader.voice.executions(0)  # what a worker runs is preparation, not the device's work
             loader.voice.name_thread(f"DataLoader worker {loader.worker}".encode())
             bound.arguments["index_queue"] = Orders(loader, bound.arguments["index_queue"])

@@ -39,6 +39,21 @@ std::string read(const std::string& path) {
   return text;
 }
 
+StateFile::~StateFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+char StateFile::read(std::uint32_t pid, std::uint32_t tid) {
+  if (fd_ < 0) fd_ = open(fmt::format("/proc/{}/task/{}/stat", pid, tid).c_str(), O_RDONLY | O_CLOEXEC);
+  // The number and the name, which has 64 bytes at most, come first.
+  std::array<char, 128> text{};
+  const ssize_t got = fd_ < 0 ? -1 : pread(fd_, text.data(), text.size(), 0);
+  if (got <= 0) return 0;
+  const std::string_view line(text.data(), static_cast<std::size_t>(got));
+  const std::size_t state = line.rfind(") ");
+  return state == std::string_view::npos || state + 2 >= line.size() ? 0 : line[state + 2];
+}
+
 std::string commandLineOf(std::uint32_t pid) {
   std::string text = read(fmt::format("/proc/{}/cmdline", pid));
   while (!text.empty() && text.back() == '\0') text.pop_back();

@@ -33,6 +33,20 @@ struct Stat {
 };
 bool readStat(const std::string& path, Stat& out);
 
+/// The state of a thread, which is asked for again and again: its file stays open.
+class StateFile {
+ public:
+  StateFile() = default;
+  StateFile(const StateFile&) = delete;
+  StateFile& operator=(const StateFile&) = delete;
+  ~StateFile();
+  /// As Stat::state; 0 where the thread is gone.
+  char read(std::uint32_t pid, std::uint32_t tid);
+
+ private:
+  int fd_ = -1;
+};
+
 /// Time on a core and time waiting for one.
 struct Schedule {
   std::uint64_t runNs = 0;

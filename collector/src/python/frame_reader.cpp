@@ -118,8 +118,11 @@ void FrameReader::copyChunk(const Thread& thread) {
   chunk_ = thread.chunk;
   chunkBytes_.clear();
   if (!layout_.thread.chunk || thread.chunk == 0 || thread.chunkEnd <= thread.chunk) return;
-  const std::uint64_t size = thread.chunkEnd - thread.chunk;
+  std::uint64_t size = thread.chunkEnd - thread.chunk;
   if (size > kMostChunk) return;
+  // Callers lie in front of what they call.
+  if (thread.frame >= thread.chunk && thread.frame < thread.chunkEnd)
+    size = std::min(size, thread.frame - thread.chunk + layout_.frame.size);
   chunkBytes_.resize(size);
   if (!memory_.read(thread.chunk, chunkBytes_)) chunkBytes_.clear();
 }

@@ -29,6 +29,8 @@ constexpr std::int64_t kPart = 100;
 constexpr std::int64_t kMeanOver = 16;
 /// A sample stands for no more than this many periods: who knows where a thread was that was not looked at.
 constexpr std::int64_t kMostPeriods = 4;
+/// Processes that prepare batches are looked at so much less often: the training, whose moments count, has the others.
+constexpr std::uint64_t kRarer = 4;
 /// A thread beside the first one that stays where it is gets a row this often.
 constexpr std::int64_t kUnmovedNs = 1'000'000'000;
 constexpr std::int64_t kForgetNs = 10'000'000'000;
@@ -44,10 +46,8 @@ std::int64_t threadCpuNs() {
 }
 
 /// The kernel counts a thread that waits for a core as running.
-prof::ThreadState stateOf(std::uint32_t pid, std::uint32_t tid) {
-  proc::Stat stat;
-  if (!proc::readStat(fmt::format("/proc/{}/task/{}/stat", pid, tid), stat)) return prof::ThreadState::Unknown;
-  switch (stat.state) {
+prof::ThreadState stateOf(char state) {
+  switch (state) {
     case 'R':
       return prof::ThreadState::Running;
     case 'S':
@@ -112,6 +112,10 @@ std::int64_t PythonSampler::periodNs() const {
   return std::max(settings_.periodNs, kPart * lookCpuNs_);
 }
 
+std::int64_t PythonSampler::periodOf(const Process& process) const {
+  return process.target->isHelper() ? static_cast<std::int64_t>(kRarer) * periodNs() : periodNs();
+}
+
 /// Not in step with the program: a loop that takes as long as a period would be seen at one place only.
 std::int64_t PythonSampler::nextRestNs() {
   if (processes_.empty()) return kSearchEveryNs;
@@ -152,7 +156,9 @@ void PythonSampler::pause() {
 }
 
 void PythonSampler::lookAtAll() {
+  ++looks_;
   for (auto& process : processes_) {
+    if (process->target->isHelper() && looks_ % kRarer != 0) continue;
     lookAt(*process);
     if (process->target->failures < kMostFailures) continue;
     end(*process);
@@ -179,13 +185,13 @@ void PythonSampler::lookAt(Process& process) {
 void PythonSampler::take(Process& process, ThreadStack&& stack, prof::TimeNs nowNs) {
   const auto [at, fresh] = process.threads.try_emplace(stack.tid);
   Sampled& thread = at->second;
-  const std::int64_t most = kMostPeriods * periodNs();
+  const std::int64_t most = kMostPeriods * periodOf(process);
   const std::int64_t weightNs = fresh ? settings_.periodNs : std::clamp<std::int64_t>(nowNs - thread.lastNs, 1, most);
   ++samples_;
   if (process.target->isMain(stack.tid)) {
     thread.lastNs = nowNs;
     const std::uint32_t pid = process.target->pid(), tid = process.target->tidOf(stack.tid);
-    rows_.push_back({nowNs, pid, tid, weightNs, std::move(stack.frames), stateOf(pid, tid)});
+    rows_.push_back({nowNs, pid, tid, weightNs, std::move(stack.frames), stateOf(thread.state.read(pid, tid))});
     return;
   }
   const bool moved = thread.frames != stack.frames || nowNs - weightNs > thread.lastNs;

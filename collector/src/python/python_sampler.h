@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lacuna/prof/recording.h"
+#include "proc/proc_file.h"
 #include "python/python_stacks.h"
 #include "python/targets.h"
 
@@ -44,6 +45,7 @@ class PythonSampler {
     prof::TimeNs lastNs = 0;       ///< when it was last seen in Python code
     prof::TimeNs waitsFromNs = 0;  ///< of a thread beside the first one: since when it has been where it is, unwritten
     std::vector<Frame> frames;     ///< where that is
+    proc::StateFile state;         ///< of the first thread
   };
   struct Row {
     prof::TimeNs timeNs = 0;
@@ -62,6 +64,7 @@ class PythonSampler {
   void lookAtAll();
   void lookAt(Process& process);
   void take(Process& process, ThreadStack&& stack, prof::TimeNs nowNs);
+  [[nodiscard]] std::int64_t periodOf(const Process& process) const;
   void settle(Process& process, std::uint32_t tid, Sampled& thread);
   void fail(Process& process);
   void settleAll(Process& process);
@@ -82,7 +85,7 @@ class PythonSampler {
   prof::TimeNs searchedNs_ = 0, wroteNs_ = 0;
   std::int64_t lookCpuNs_ = 0;  ///< what a look costs, with all that belongs to it
   std::int64_t cpuNs_ = 0;      ///< what all this cost
-  std::uint64_t samples_ = 0, torn_ = 0;
+  std::uint64_t looks_ = 0, samples_ = 0, torn_ = 0;
   std::uint64_t random_ = 0x9e3779b97f4a7c15u;
   bool refused_ = false;
   std::vector<std::string> notes_;

@@ -24,12 +24,15 @@ class Target {
       : ownPid_(layout.pid),
         pid_(pid),
         foreign_(foreign),
+        helper_(layout.isHelper),
         memory_(static_cast<int>(pid)),
         reader_(layout, memory_, std::move(numberOf)) {}
 
   [[nodiscard]] std::uint32_t pid() const { return pid_; }
   [[nodiscard]] FrameReader& reader() { return reader_; }
   [[nodiscard]] int error() const { return memory_.error(); }
+  /// The programs' own work does not wait for where it is, moment by moment.
+  [[nodiscard]] bool isHelper() const { return helper_; }
   [[nodiscard]] bool isMain(std::uint32_t ownTid) const { return ownTid == ownPid_; }
   /// The number here of a thread; its own where that cannot be told.
   std::uint32_t tidOf(std::uint32_t ownTid);
@@ -38,7 +41,7 @@ class Target {
 
  private:
   std::uint32_t ownPid_, pid_;
-  bool foreign_;
+  bool foreign_, helper_;
   ProcessMemory memory_;
   FrameReader reader_;
   std::map<std::uint32_t, std::uint32_t> tids_;

@@ -170,10 +170,9 @@ std::int64_t threadCpuNs() {
 
 const Name kMemory{LACUNA_RT_MSG_MEMORY};
 const Name kStep{LACUNA_RT_MSG_STEP};
-const Name kPhases[] = {{LACUNA_RT_MSG_PHASE_LOAD},
-                        {LACUNA_RT_MSG_PHASE_FORWARD},
-                        {LACUNA_RT_MSG_PHASE_BACKWARD},
-                        {LACUNA_RT_MSG_PHASE_OPTIMIZER}};
+const Name kPhases[] = {{LACUNA_RT_MSG_PHASE_LOAD},       {LACUNA_RT_MSG_PHASE_FORWARD},
+                        {LACUNA_RT_MSG_PHASE_BACKWARD},   {LACUNA_RT_MSG_PHASE_OPTIMIZER},
+                        {LACUNA_RT_MSG_PHASE_EVALUATION}, {LACUNA_RT_MSG_PHASE_CHECKPOINT}};
 const Name kStages[] = {{LACUNA_RT_MSG_LOADER_FETCH},   {LACUNA_RT_MSG_LOADER_DECODE}, {LACUNA_RT_MSG_LOADER_AUGMENT},
                         {LACUNA_RT_MSG_LOADER_COLLATE}, {LACUNA_RT_MSG_LOADER_PUT},    {LACUNA_RT_MSG_LOADER_WAIT}};
 /// Of memory that a stage asks for.

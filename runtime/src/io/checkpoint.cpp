@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/instrument.h"
 
 namespace lacuna::rt {
 
@@ -101,6 +102,7 @@ void loadState(nn::Module& module, const TensorMap& state) {
 }
 
 void saveModule(const std::filesystem::path& path, const nn::Module& module, const Metadata& metadata) {
+  const PhaseScope phase(Phase::Checkpoint);
   saveTensors(path, stateOf(module), metadata);
 }
 
@@ -111,6 +113,7 @@ Metadata loadModule(const std::filesystem::path& path, nn::Module& module) {
 }
 
 void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer) {
+  const PhaseScope phase(Phase::Checkpoint);
   TensorMap tensors;
   for (const auto& [name, tensor] : optimizer.state()) {
     if (tensor.defined()) tensors.emplace(name, tensor);

@@ -46,6 +46,11 @@ TEST(Layout, FramesOnAStackOfTheirOwn) {
   EXPECT_EQ(layout->code.units, 16u);
 }
 
+TEST(Layout, AHelperSaysSo) {
+  EXPECT_FALSE(parseLayout(kStack)->isHelper);
+  EXPECT_TRUE(parseLayout(std::string("helper 1\n") + kStack)->isHelper);
+}
+
 TEST(Layout, AnAnnouncementThatIsCutIsNone) {
   const std::string whole = kStack;
   for (std::size_t size = 0; size + 1 < whole.size(); ++size) {

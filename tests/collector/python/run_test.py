@@ -122,6 +122,18 @@ class PythonSamples(unittest.TestCase):
         self.assertEqual(self.record("2", "spawn").returncode, 0)
         self.expect_shares(self.seconds("p.commandLine like '%spawn_main%'"), 2)
 
+    def test_a_helper_is_looked_at_less_often(self):
+        self.assertEqual(self.record("3", "helper").returncode, 0)
+        rows = self.query(
+            "select p.id as process, count(*) as rows, sum(s.weightNs) / 1e9 as seconds from python_sample s "
+            "join thread t on t.id = s.thread join process p on p.id = t.process "
+            "join stack_frame f on f.id = s.stack where f.file like '%shares.py' group by 1 order by 1"
+        )
+        first, helper = rows
+        self.assertLess(helper["rows"], 0.5 * first["rows"])
+        self.assertGreater(helper["seconds"], 0.7 * 3)
+        self.expect_shares(self.seconds(f"p.id = {first['process']}"), 3)
+
     def test_a_program_that_is_killed_keeps_its_samples(self):
         self.assertEqual(self.record("2", "die").returncode, -signal.SIGKILL)
         self.expect_shares(self.seconds(), 2)

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Spends known shares of its time in known lines: shares.py SECONDS [fork | spawn | die | beside]"""
+"""Spends known shares of its time in known lines: shares.py SECONDS [fork | spawn | die | beside |
+helper]"""
 
 import multiprocessing
 import os
@@ -40,6 +41,13 @@ def worker(seconds):
     spend(seconds)
 
 
+def helper(seconds):
+    import lacuna_frames  # the start-up hook's
+
+    lacuna_frames.work_for_another()
+    spend(seconds)
+
+
 def main():
     seconds, mode = float(sys.argv[1]), (sys.argv + [""])[2]
     if mode in ("fork", "spawn"):
@@ -47,6 +55,8 @@ def main():
         child.start()
         child.join()
         return
+    if mode == "helper":
+        multiprocessing.get_context("fork").Process(target=helper, args=(seconds,)).start()
     if mode == "beside":
         threading.Thread(target=sleepy, args=(seconds,)).start()
     spend(seconds)

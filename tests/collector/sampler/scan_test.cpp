@@ -12,9 +12,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/clock.h"
+#include "proc/proc_file.h"
 
 namespace lacuna::collector::proc {
 namespace {
@@ -81,6 +83,15 @@ class ScanTest : public testing::Test {
 
 using testing::ElementsAre;
 using testing::Pair;
+
+TEST_F(ScanTest, TheStateOfAThreadIsReadAgainAndAgain) {
+  proc::StateFile state;
+  EXPECT_NE(std::string_view("RSD").find(state.read(family_.child(), family_.child())), std::string_view::npos);
+  family_.endChild();
+  EXPECT_EQ(state.read(family_.child(), family_.child()), 'Z');
+  proc::StateFile nobody;
+  EXPECT_EQ(nobody.read(family_.parent(), 1), 0) << "it has no such thread";
+}
 
 TEST_F(ScanTest, TellsOfAParentBeforeItsChildThatWasHeardOfFirst) {
   scan_.meet(family_.child(), family_.parent(), "child", nowNs(), records_);

@@ -15,7 +15,9 @@ struct GradientUse {
   std::uint64_t used = 0;
   std::uint64_t unused = 0;
   std::int64_t unusedNs = 0;  ///< that those took on their threads
-  std::string costliest;      ///< of those, by name
+  /// The time of the kernels that those launched. 0 where they are fewer than kFewUnused.
+  std::int64_t unusedDeviceNs = 0;
+  std::string costliest;  ///< of those, by name
   std::int64_t costliestNs = 0;
   prof::TimeWindow longest{0, 0};  ///< the longest of those
 
@@ -24,6 +26,8 @@ struct GradientUse {
     return used == 0 ? 0 : static_cast<double>(unused) / static_cast<double>(used + unused);
   }
 };
+/// Of all operators: a value for the log now and then is none of the network's passes.
+inline constexpr double kFewUnused = 0.05;
 /// Counts operators of the window, in steps and between them.
 prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow window, const Selection& only = {});
 

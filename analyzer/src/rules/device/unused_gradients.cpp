@@ -9,7 +9,7 @@ namespace lacuna::analyzer {
 namespace rules::unused_gradients {
 namespace {
 
-constexpr Threshold kOperators{"operators", 0.05, Unit::Share,
+constexpr Threshold kOperators{"operators", kFewUnused, Unit::Share,
                                "A value for the log now and then is none of the network's passes."};
 constexpr Threshold kLeast{"least", 0.02, Unit::Share,
                            "What takes less of a step is not worth a change of the program."};
@@ -21,12 +21,12 @@ constexpr std::array kConfidences{kSure};
 void detect(const Facts& facts, Outcome& out) {
   const GradientUse& use = facts.analysis.of<GradientUse>();
   if (use.unusedShare() < kOperators) return;
-  const std::int64_t cost = facts.perStep(use.unusedNs);
+  const std::int64_t cost =
+      facts.worksInPlace() ? facts.perStep(use.unusedNs) : facts.perStepOfDevice(use.unusedDeviceNs);
   if (facts.shareOfStep(cost) < kLeast) return;
   Finding finding;
   finding.count = use.unused;
-  // Elsewhere an operator's time is the host's, and not that of its device work.
-  finding.costNsPerStep = facts.worksInPlace() ? cost : 0;
+  finding.costNsPerStep = cost;
   finding.words =
       "{part} of the forward operators record gradients that no backward computes, most of it {operator}{: cost a "
       "step}";
@@ -54,7 +54,7 @@ constinit const FindingRule kUnusedGradientsRule{
     .meaning = "Forward work records how to compute gradients, and no backward pass uses it.",
     .when =
         "of the outermost forward operators with a sequence number, {operators} or more have no backward of that "
-        "number, and they take ≥ {least} of a step; only where some have one",
+        "number, and they, or the kernels that they launch, take ≥ {least} of a step; only where some have one",
     .fix = "code; no gain: which of these values the program needs is not in the trace",
     .refutedBy = "a backward pass of these operators behind the end of the trace",
     .detect = rules::unused_gradients::detect,

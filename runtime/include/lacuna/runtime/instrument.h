@@ -25,9 +25,10 @@ class StepScope {
   int exceptions_ = 0;
 };
 
-enum class Phase : std::uint8_t { Load, Forward, Backward, Optimizer };
+/// Those of a step, and what a training stops for.
+enum class Phase : std::uint8_t { Load, Forward, Backward, Optimizer, Evaluation, Checkpoint };
 
-/// A phase of a step. Tensor::backward() and Optimizer::step() open theirs themselves.
+/// A phase. Tensor::backward(), Optimizer::step(), saveModule() and saveOptimizer() open theirs themselves.
 class PhaseScope {
  public:
   explicit PhaseScope(Phase phase);

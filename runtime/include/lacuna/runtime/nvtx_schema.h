@@ -37,6 +37,8 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
 #define LACUNA_RT_MSG_PHASE_FORWARD "forward"
 #define LACUNA_RT_MSG_PHASE_BACKWARD "backward"
 #define LACUNA_RT_MSG_PHASE_OPTIMIZER "optimizer"
+#define LACUNA_RT_MSG_PHASE_EVALUATION "evaluation"
+#define LACUNA_RT_MSG_PHASE_CHECKPOINT "checkpoint"
 #define LACUNA_RT_MSG_LOADER_FETCH "fetch"
 #define LACUNA_RT_MSG_LOADER_DECODE "decode"
 #define LACUNA_RT_MSG_LOADER_AUGMENT "augment"

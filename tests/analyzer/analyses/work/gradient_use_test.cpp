@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <utility>
+
 #include "lacuna/analyzer/store.h"
 
 namespace lacuna::analyzer {
@@ -55,6 +58,18 @@ TEST_F(GradientUseTest, OperatorsInsideOfAnotherAreNoUseOfIt) {
   EXPECT_EQ(found.costliest, "aten::linear");
   EXPECT_EQ(found.longest.startNs, 100);
   EXPECT_EQ(found.unusedShare(), 0.5);
+}
+
+TEST_F(GradientUseTest, KernelsThatUnusedOperatorsLaunchAreTheirDeviceTime) {
+  trace.append(Queue{.id = QueueId(1), .process = ProcessId(1)});
+  op(0, 50, "aten::linear", 7);
+  op(100, 70, "aten::linear", 9);
+  op(300, 40, "AddmmBackward0", 7);
+  for (const auto& [at, correlation] : {std::pair<TimeNs, std::uint64_t>(10, 1), {120, 2}, {180, 3}}) {
+    trace.append(ApiCall{.startNs = at, .durNs = 5, .thread = ThreadId(1), .correlation = correlation});
+    trace.append(Kernel{.startNs = 1'000 * at, .durNs = 1'000, .queue = QueueId(1), .correlation = correlation});
+  }
+  EXPECT_EQ(use({0, 1'000'000}).unusedDeviceNs, 1'000) << "the one launched at 120";
 }
 
 TEST_F(GradientUseTest, OperatorsThatShareTheNumberOfTheNextOneAreUsedWithIt) {
