@@ -47,14 +47,14 @@ CATALOGUE = (
     Fault("anomaly-detection", ("debug-mode",)),
     # The device's work.
     Fault("sample-by-sample", ("tiny-kernels", "launch-bound"), lambda plan: plan["family"] in ("mlp", "cnn", "rnn")),
-    Fault("bias-before-norm", ("bias-before-norm",), lambda plan: plan["family"] in NORMED),
+    Fault("useless-bias", ("bias-before-norm",), lambda plan: plan["family"] in NORMED),
     Fault("gradients-zeroed", ("zero-grad",)),
     Fault("looped-optimizer", ("optimizer-fused", "tiny-kernels")),
     Fault("copies-weights", ("tiny-kernels", "host-work")),
     Fault("double-forward", ("unused-gradients",)),
     Fault("double-precision-detour", ("dtype-round-trip",), takes_numbers),
     Fault("evaluates-with-gradients", ("unused-gradients",), lambda plan: plan["evaluates"]),
-    Fault("allocation-churn", ("allocation-churn",)),
+    Fault("returns-memory", ("allocation-churn",)),
     # Memory.
     Fault("keeps-graphs", ("memory-leak",), memory=True),
     Fault("large-temporary", ("memory-spike",), memory=True),
@@ -64,7 +64,7 @@ BY_NAME = {fault.name: fault for fault in CATALOGUE}
 EXCLUSIVE = (
     {"slow-storage", "no-workers", "heavy-decode", "slow-collate", "workers-restarted"},
     {"checkpoint-each-step", "checkpoint-now-and-then", "flushed-log", "reads-the-loss"},
-    {"keeps-graphs", "large-temporary", "allocation-churn"},
+    {"keeps-graphs", "large-temporary", "returns-memory"},
 )
 
 

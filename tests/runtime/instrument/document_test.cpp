@@ -75,6 +75,8 @@ void sayEverything() {
     const StepScope step(index, 2);
     {
       const PhaseScope load(Phase::Load);
+      const PhaseScope evaluation(Phase::Evaluation);
+      const PhaseScope checkpoint(Phase::Checkpoint);
       const LoaderScope wait(LoaderStage::Wait, loader, -1, index);
     }
     const PhaseScope forward(Phase::Forward);

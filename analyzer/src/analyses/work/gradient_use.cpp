@@ -86,10 +86,11 @@ class Graph {
   Graph(const Store& store, const Topology& topology) : store_(store), topology_(topology) {}
 
   void add(ThreadId thread, std::uint64_t sequence, TimeNs startNs, TimeNs endNs, StringId name) {
+    // An operator without a number of its own, as of a recurrent network, has none that others share.
+    if (sequence == 0) return;
     TimeNs& busyUntil = busyUntil_[thread];
     const bool isOutermost = startNs >= busyUntil;
     busyUntil = std::max(busyUntil, endNs);
-    if (sequence == 0) return;
     const auto owner = topology_.processOfThread.find(thread);
     const ProcessId process = owner == topology_.processOfThread.end() ? ProcessId() : owner->second;
     const bool isForward = isOutermost && !isBackward(name);

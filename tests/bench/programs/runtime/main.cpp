@@ -160,7 +160,7 @@ class Training {
     optimizer_->step();
     optimizer_->zeroGrad(!plan_.has("gradients-zeroed"));
     if (plan_.has("copies-weights")) average();
-    if (plan_.has("allocation-churn")) churn();
+    if (plan_.has("returns-memory")) churn();
     if (plan_.has("large-temporary")) (void)rt::sum(rt::full({1 << 26}, 0.5));
   }
 

@@ -9,7 +9,7 @@
 #include "lacuna/runtime/nn_image.h"
 #include "lacuna/runtime/nn_sequence.h"
 #include "lacuna/runtime/ops.h"
-#include "models/transformer.h"
+#include "samples/models/transformer.h"
 #include "work.h"
 
 namespace lacuna::drawn {
@@ -23,7 +23,7 @@ constexpr std::int64_t kColours = 3;
 
 std::shared_ptr<Sequential> denseStack(const Plan& plan, std::int64_t in, std::int64_t out) {
   auto net = std::make_shared<Sequential>();
-  const bool bias = plan.has("bias-before-norm");
+  const bool bias = plan.has("useless-bias");
   for (std::int64_t layer = 0; layer < plan.depth; ++layer) {
     net->add<rt::nn::Linear>(in, plan.width, bias);
     net->add<rt::nn::BatchNorm1d>(plan.width);
@@ -36,7 +36,7 @@ std::shared_ptr<Sequential> denseStack(const Plan& plan, std::int64_t in, std::i
 
 std::shared_ptr<Sequential> pictureStack(const Plan& plan) {
   auto net = std::make_shared<Sequential>();
-  const bool bias = plan.has("bias-before-norm");
+  const bool bias = plan.has("useless-bias");
   std::int64_t in = kColours;
   for (std::int64_t layer = 0; layer < plan.depth; ++layer) {
     net->add<rt::nn::Conv2d>(in, plan.width, 3, rt::Conv2dOptions{.stride = 1, .padding = 1}, bias);
@@ -53,7 +53,7 @@ std::shared_ptr<Sequential> pictureStack(const Plan& plan) {
 /// Halves pictures, and doubles them again.
 std::shared_ptr<Sequential> hourglass(const Plan& plan) {
   auto net = std::make_shared<Sequential>();
-  const bool bias = plan.has("bias-before-norm");
+  const bool bias = plan.has("useless-bias");
   net->add<rt::nn::Conv2d>(kColours, plan.width, 4, rt::Conv2dOptions{.stride = 2, .padding = 1}, bias);
   net->add<rt::nn::BatchNorm2d>(plan.width);
   net->add<rt::nn::Relu>();

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "common/flags.h"
+#include "samples/common/flags.h"
 
 /// A drawn training of the runtime: what tests/bench/programs/draw_runtime.py drew, as flags.
 namespace lacuna::drawn {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "common/flags.h"
+#include "samples/common/flags.h"
 
 namespace lacuna::drawn {
 namespace {

@@ -69,11 +69,20 @@ void forScope(int scope, Visit&& visit) {
 }
 }  // namespace
 
+/// PyTorch makes a record of an operator for its observers, which takes some time.
+static void makeRecord() {
+  for (volatile int i = 0; i < 4000; i = i + 1) {
+  }
+}
+
 extern "C" {
 FAKE_API void fakeBegin(const char* name, int scope, std::int64_t sequence) {
   running.push_back(std::make_unique<at::RecordFunction>(name, sequence));
   scopes.push_back(scope);
-  forScope(scope, [](const auto& callback) { (void)callback.start_(*running.back()); });
+  forScope(scope, [](const auto& callback) {
+    makeRecord();
+    (void)callback.start_(*running.back());
+  });
 }
 FAKE_API void fakeEnd() {
   forScope(scopes.back(), [](const auto& callback) { callback.end_(*running.back(), nullptr); });
