@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""What watching costs besides handing an event over, measured in the program itself: the same work is timed without the
-watchers and with them. Meanwhile the voice rehearses, so that nothing of it is recorded."""
+"""Measures in the program itself how much watching an event costs besides handing it over: the same work is timed without
+the watchers and with them. Meanwhile the voice rehearses, so none of it is recorded."""
 
 import time
 
@@ -49,8 +49,8 @@ class Work:
 
 
 class OwnCost:
-    """Around the installation of the watchers; tells its result as knobs. A version of PyTorch that cannot run this work
-    is watched without."""
+    """Surrounds the installation of the watchers, and records its result as knobs. A version of PyTorch that cannot run
+    this work has none."""
 
     def __init__(self, torch, voice):
         self.torch, self.voice = torch, voice

@@ -104,8 +104,8 @@ std::int64_t Outcome::recordingIn(const Finding& finding) const {
   return std::min(ns, std::max<std::int64_t>(0, finding.costNsPerStep));
 }
 
-/// The replay tells by what share a run becomes shorter. Of a finding with a cost between steps that is a share of the
-/// iteration, which its cost is part of.
+/// The step that a finding's gain is taken from. The replay predicts the share by which a run becomes shorter; where
+/// the cost has a part between steps, that is a share of the iteration.
 std::int64_t Outcome::baseOf(const Finding& finding, const Prediction& prediction) const {
   const std::int64_t replayedNs = prediction.baseNsPerStep;
   if (finding.pausesNsPerStep == 0 || replayedNs < kNsPerUs) return replayedNs;

@@ -137,7 +137,7 @@ void applyNumber(std::string_view knob, unsigned& value) {
   value = *number;
 }
 
-/// What the environment sets for a loader that trains.
+/// Applies the settings of the environment to a loader that trains.
 void applySettings(LoaderOptions& options) {
   if (!instrument::hasSettings() || !GradMode::enabled()) return;
   applyNumber("loader.workers", options.workers);

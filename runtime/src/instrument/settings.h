@@ -6,12 +6,12 @@
 #include <string_view>
 
 /// Settings that the environment gives to the program: `lacuna run --set` puts them into LACUNA_SET, and the name of a
-/// file for what came of them into LACUNA_SET_REPORT. A setting never ends the program.
+/// file for their outcomes into LACUNA_SET_REPORT. A setting never ends the program.
 namespace lacuna::rt::instrument {
 
 /// Most programs are given none.
 bool hasSettings();
-/// What is set for a knob.
+/// The value that is set for a knob.
 std::optional<std::string_view> settingOf(std::string_view knob);
 /// The same as a number; one that is none is reported as refused for the thing.
 std::optional<unsigned> numberSetting(std::string_view knob, std::string_view thing);
@@ -22,7 +22,7 @@ void refuseSetting(std::string_view knob, std::string_view thing, std::string_vi
 /// Writes down all counts; the end of the program does so, too.
 void finishSettings();
 
-/// What a switch is, when a setting may override what the program chose.
+/// A switch as the program chose it, or as a setting overrides it.
 bool switchAsSet(std::string_view knob, std::string_view thing, bool chosen);
 /// As that, of a setting with a word for each of the two.
 bool wordAsSet(std::string_view knob, std::string_view word, std::string_view other, std::string_view thing,

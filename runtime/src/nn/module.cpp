@@ -41,7 +41,7 @@ Tensor withAmpAsSet(Run&& run) {
     ~Outside() { tInsideModule = false; }
   } const outside;
   Tensor out = run();
-  // What follows is computed in full precision, as the program would have.
+  // The rest is computed in full precision, as the program would do it.
   return out.dtype() == DType::BF16 && !chosen ? out.to(DType::F32) : out;
 }
 

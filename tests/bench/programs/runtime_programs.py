@@ -60,7 +60,7 @@ CATALOGUE = (
     Fault("large-temporary", ("memory-spike",), memory=True),
 )
 BY_NAME = {fault.name: fault for fault in CATALOGUE}
-# Two that would hide each other, or of which one removes the other.
+# Two that would hide each other, or where one removes the other.
 EXCLUSIVE = (
     {"slow-storage", "no-workers", "heavy-decode", "slow-collate", "workers-restarted"},
     {"checkpoint-each-step", "checkpoint-now-and-then", "flushed-log", "reads-the-loss"},

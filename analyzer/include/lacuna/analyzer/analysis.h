@@ -158,7 +158,7 @@ struct Analysis {
   [[nodiscard]] std::int64_t stepNs() const;
   /// The mean over the steady steps and devices; without steps, the whole run of the devices.
   [[nodiscard]] Ledger meanStepLedger() const;
-  /// What lies between those steps, for one device and step.
+  /// The time between those steps, for one device and step.
   [[nodiscard]] Ledger meanPauseLedger() const;
   /// The sum of meanStepLedger(): what shares "of a step" are of.
   [[nodiscard]] std::int64_t meanStepNs() const;

@@ -135,7 +135,7 @@ struct SelfOverhead {
 struct EventCosts {
   double rangeNs = 0;
   double markNs = 0;
-  // What watching PyTorch costs besides the event itself.
+  // The cost of watching PyTorch, besides that of the event itself.
   double operatorNs = 0;  ///< a range of an operator
   double moduleNs = 0;    ///< a range that Python code records: of a module, phase, step or loader
   double memoryNs = 0;    ///< an allocation or a free

@@ -111,7 +111,7 @@ inline constexpr std::array<std::string_view, 2> kLoaderChanges{"start", "stop"}
 /// Phases by name. A program may have others.
 inline constexpr std::string_view kLoadPhase = "load", kEvaluation = "evaluation", kCheckpoint = "checkpoint",
                                   kCheckpointSync = "checkpoint sync", kGarbageCollection = "garbage collection";
-/// Those that training stops for, of which findings of their own are.
+/// Training stops for these, and each has a finding of its own.
 inline constexpr std::array<std::string_view, 3> kStallPhases{kCheckpoint, kCheckpointSync, kGarbageCollection};
 
 /// As NameClasses, by text; the tables are in docs/analyses/names.md.

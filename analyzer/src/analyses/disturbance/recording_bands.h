@@ -19,11 +19,11 @@ namespace lacuna::analyzer {
 prof::Result<SelfOverhead> selfOverheadOf(const Store& store, prof::TimeWindow window, std::int64_t steps,
                                           const TableScope& scope, prof::TimeWindow work);
 
-/// Who says a range: a watcher of PyTorch has to do more for it than hand it over.
+/// Who records a range: a watcher of PyTorch does more for it than hand it over.
 enum class RangeKind : std::uint8_t { Other, Operator, Python };
 inline constexpr std::size_t kRangeKinds = 3;
 
-/// Tells ranges apart by their category, once per category.
+/// Finds the kind of a range by its category, once per category.
 class RangeKinds {
  public:
   explicit RangeKinds(const Store& store) : store_(store) {}

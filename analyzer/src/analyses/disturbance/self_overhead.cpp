@@ -54,7 +54,7 @@ bool holdsThread(const Selection& only, prof::ThreadId thread) {
 /// Events, by what one of them costs.
 struct EventCounts {
   std::uint64_t ranges = 0;
-  std::uint64_t watched[kRangeKinds] = {};  ///< of those, by who says them
+  std::uint64_t watched[kRangeKinds] = {};  ///< of those, by who records them
   std::uint64_t marks = 0;
   std::uint64_t allocations = 0;  ///< of those
 };

@@ -26,7 +26,7 @@ struct GradientUse {
     return used == 0 ? 0 : static_cast<double>(unused) / static_cast<double>(used + unused);
   }
 };
-/// Of all operators: a value for the log now and then is none of the network's passes.
+/// A smaller part of all operators are values for a log, and none of the passes of the network.
 inline constexpr double kFewUnused = 0.05;
 /// Counts operators of the window, in steps and between them.
 prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow window, const Selection& only = {});

@@ -77,7 +77,7 @@ std::string slowStage(const LoaderStats& loader) {
                      prof::shareText(static_cast<double>(*most) / static_cast<double>(loader.busyNs)));
 }
 
-/// What the device waits for batches, of an iteration.
+/// The time of an iteration in which the device waits for batches.
 struct LoaderWaits {
   std::int64_t inStepNs = 0;
   std::int64_t inPausesNs = 0;  ///< of evaluations, as a rule

@@ -29,7 +29,7 @@ void addPlanFlags(samples::Flags& flags) {
       .add("fault-us", "10000", "what a fault that takes time takes")
       .add("prepare-us", "200", "what preparing a batch computes")
       .add("save-every", "10", "steps between two checkpoints")
-      .add("faults", "", "what is wrong, separated by commas")
+      .add("faults", "", "faults that it has, separated by commas")
       .add("seed", "1", "of everything random");
 }
 
