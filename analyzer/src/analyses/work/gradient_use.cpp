@@ -153,12 +153,15 @@ prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow windo
   const Topology topology = loadTopology(store);
   Graph graph(store, topology);
   NameClasses classes(store);
+  // The execution of an operator has a number of its own, which is none in the graph.
+  const StringId execution = store.find("execution");
   const auto status = store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category,
                                  &Range::name, &Range::queue, &Range::payload, &Range::payloadType>(
       window, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain, auto category, auto name, auto queue,
                   auto payload, auto type) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (queue[i] || start[i] < window.startNs || start[i] >= window.endNs || !only.holds(thread[i])) continue;
+          if (execution && category[i] == execution) continue;
           if (classes.ofRange(domain[i], category[i], name[i]) != Activity::Operator) continue;
           graph.add(thread[i], type[i] == prof::PayloadType::U64 ? payload[i] : 0, start[i], start[i] + dur[i],
                     name[i]);

@@ -36,7 +36,7 @@ void detect(const Facts& facts, Outcome& out) {
   finding.costNsPerStep = cost;
   // Workers that stay cost nothing at all between epochs.
   finding.gainBasis = GainBasis::Trace;
-  finding.gainChain.gain = gain;
+  finding.gainChain.gain = finding.gainChain.low = finding.gainChain.high = gain;
   finding.baseNsPerStep = std::max(stepNs, cost);
   finding.confidence = kSure;
   finding.advice =

@@ -60,6 +60,31 @@ TEST_F(GradientUseTest, OperatorsInsideOfAnotherAreNoUseOfIt) {
   EXPECT_EQ(found.unusedShare(), 0.5);
 }
 
+TEST_F(GradientUseTest, OperatorsInsideOfOneWithoutANumberHaveTheirOwn) {
+  op(0, 100, "gru", 0);
+  op(10, 20, "linear", 7);
+  op(40, 20, "sigmoid", 8);
+  op(200, 40, "linear.backward", 7);
+  const GradientUse found = use();
+  EXPECT_EQ(found.used, 1u);
+  EXPECT_EQ(found.unused, 1u);
+  EXPECT_EQ(found.costliest, "sigmoid");
+}
+
+TEST_F(GradientUseTest, AnExecutionsNumberIsNoneInTheGraph) {
+  op(0, 50, "aten::linear", 7);
+  op(60, 40, "aten::_fused_sgd_", 0);
+  trace.append(Range{.startNs = 61,
+                     .durNs = 38,
+                     .thread = ThreadId(1),
+                     .category = trace.intern("execution"),
+                     .name = trace.intern("aten::_fused_sgd_"),
+                     .payloadType = PayloadType::U64,
+                     .payload = 462});
+  op(200, 40, "AddmmBackward0", 7);
+  EXPECT_EQ(use().unused, 0u);
+}
+
 TEST_F(GradientUseTest, KernelsThatUnusedOperatorsLaunchAreTheirDeviceTime) {
   trace.append(Queue{.id = QueueId(1), .process = ProcessId(1)});
   op(0, 50, "aten::linear", 7);

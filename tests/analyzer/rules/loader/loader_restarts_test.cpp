@@ -18,6 +18,8 @@ TEST(LoaderRestartsFinding, TellOfWorkersThatAreStartedAnew) {
   const auto perStep = static_cast<double>(2 * plan.restartNs) / static_cast<double>(analysis.stepCount());
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), perStep, 0.05 * perStep);
   EXPECT_EQ(finding->predictedGainNsPerStep, finding->costNsPerStep);
+  EXPECT_EQ(finding->gainLowNsPerStep, finding->costNsPerStep);
+  EXPECT_EQ(finding->gainHighNsPerStep, finding->costNsPerStep);
   EXPECT_EQ(find(analysis, FindingId::LoaderWait), nullptr) << "nothing but the restarts makes this run wait";
   RunPlan kept = plan;
   kept.stepsPerEpoch = 0;
