@@ -62,7 +62,7 @@ std::vector<std::int64_t> updatesOf(const std::filesystem::path& path, const Met
   for (;;) {
     const std::size_t comma = rest.find(',');
     updates.push_back(parsed<std::int64_t>(path, kUpdates, rest.substr(0, comma)));
-    if (comma == rest.npos) return updates;
+    if (comma == std::string_view::npos) return updates;
     rest.remove_prefix(comma + 1);
   }
 }

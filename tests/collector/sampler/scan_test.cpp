@@ -146,7 +146,9 @@ pid_t waitingChild(pid_t number = 0) {
     arguments.set_tid_size = 1;
   }
   const auto child = static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));
-  while (child == 0) pause();
+  if (child == 0) {
+    for (;;) pause();
+  }
   return child;
 }
 

@@ -52,7 +52,7 @@ Plan::Plan(const samples::Flags& flags)
       saveEvery(flags.integer("save-every", 1, kMostSize)),
       seed(static_cast<std::uint64_t>(flags.integer("seed"))) {
   std::istringstream list(flags.text("faults"));
-  for (std::string fault; std::getline(list, fault, ',');) faults.insert(fault);
+  for (std::string fault; std::getline(list, fault, ',');) faults_.insert(fault);
 }
 
 }  // namespace lacuna::drawn

@@ -26,10 +26,10 @@ struct Plan {
   std::int64_t saveEvery;
   std::uint64_t seed;
 
-  [[nodiscard]] bool has(const std::string& fault) const { return faults.contains(fault); }
+  [[nodiscard]] bool has(const std::string& fault) const { return faults_.contains(fault); }
 
  private:
-  std::set<std::string> faults;
+  std::set<std::string> faults_;
 };
 
 /// The flags that a plan is read from.
