@@ -217,9 +217,8 @@ class RealMachine : public tune::Machine {
                       made, kWarmUp + plan_.steps)};
     if (made == 0) {
       return prof::Error{
-          "no step was seen: tune needs a Python program that trains with PyTorch, and whose optimizer makes steps, or "
-          "a "
-          "program of the tensor runtime with a StepScope around each step"};
+          "no step was seen: tune needs a Python program that trains with PyTorch, and whose optimizer makes steps, "
+          "or a program of the tensor runtime with a StepScope around each step"};
     }
     if (trial.end == Trial::End::Steps) return {};
     const std::size_t most = made > kWarmUp + 1 ? made - kWarmUp - 1 : 0;

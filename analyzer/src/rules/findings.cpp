@@ -11,6 +11,7 @@
 #include "lacuna/prof/amounts.h"
 #include "rules/engine.h"
 #include "rules/words.h"
+#include "whatif/interval.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -35,8 +36,6 @@ bool isExplained(const FindingRule& rule, const Facts& facts, const Told& told) 
   });
 }
 
-/// The interval is this many standard deviations wide on each side: about nineteen of twenty runs.
-constexpr double kSigmas = 2;
 /// The cost of a finding, as a ratio of all else in a step, differs by this part between a recorded run and one without
 /// the recorder. Measured: the root mean square of 16 predictions for drawn programs.
 constexpr double kRunsDiffer = 0.36;

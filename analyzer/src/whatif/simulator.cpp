@@ -8,14 +8,13 @@
 #include "lacuna/prof/bounds.h"
 #include "whatif/changes/registry.h"
 #include "whatif/core_sharing.h"
+#include "whatif/interval.h"
 #include "whatif/replay.h"
 #include "whatif/scenario.h"
 
 namespace lacuna::analyzer {
 namespace {
 
-/// The interval is this many standard deviations wide on each side: about nineteen of twenty runs.
-constexpr double kSigmas = 2;
 /// Other programs may take so much more or less in the next run, of what they took in this one: a guess.
 constexpr double kOthersVary = 0.25;
 /// A wait that goes costs at most so many times itself, with all that it disturbs. Measured: 1.00 to 1.07.

@@ -116,8 +116,7 @@ void GradMode::set(bool on) {
 }
 
 AnomalyMode::AnomalyMode(bool on) : before_(gAnomaly.load()) {
-  if (on && instrument::hasSettings()) [[unlikely]]
-    on = instrument::switchAsSet("debug", "rt::AnomalyMode", on);
+  if (on) on = instrument::switchAsSet("debug", "rt::AnomalyMode", on);
   gAnomaly = on;
   if (on) instrument::tellSwitch(instrument::OwnKnob::Debug, true);
 }

@@ -139,7 +139,7 @@ void applyNumber(std::string_view knob, unsigned& value) {
 
 /// Applies the settings of the environment to a loader that trains.
 void applySettings(LoaderOptions& options) {
-  if (!instrument::hasSettings() || !GradMode::enabled()) return;
+  if (!GradMode::enabled()) return;
   applyNumber("loader.workers", options.workers);
   if (instrument::settingOf("loader.prefetch") && options.workers == 0)
     instrument::refuseSetting("loader.prefetch", kLoader, "it has no workers");

@@ -113,12 +113,12 @@ class Settings {
   std::map<Key, std::uint64_t> counts_;
 };
 
-}  // namespace
-
 bool hasSettings() {
   static const bool any = Settings::ofProcess().any();
   return any;
 }
+
+}  // namespace
 
 std::optional<std::string_view> settingOf(std::string_view knob) {
   return hasSettings() ? Settings::ofProcess().of(knob) : std::nullopt;
@@ -149,6 +149,9 @@ void finishSettings() {
   if (hasSettings()) Settings::ofProcess().finish();
 }
 
+namespace {
+
+/// Of a setting with a word for each of the two.
 bool wordAsSet(std::string_view knob, std::string_view word, std::string_view other, std::string_view thing,
                bool chosen) {
   const auto text = settingOf(knob);
@@ -161,8 +164,14 @@ bool wordAsSet(std::string_view knob, std::string_view word, std::string_view ot
   return *text == word;
 }
 
+}  // namespace
+
 bool switchAsSet(std::string_view knob, std::string_view thing, bool chosen) {
   return wordAsSet(knob, "on", "off", thing, chosen);
+}
+
+bool clearsToNone(bool chosen) {
+  return wordAsSet("zero_grad", "none", "zero", "rt::zeroGrad() call", chosen);
 }
 
 }  // namespace lacuna::rt::instrument

@@ -9,9 +9,7 @@
 /// file for their outcomes into LACUNA_SET_REPORT. A setting never ends the program.
 namespace lacuna::rt::instrument {
 
-/// Most programs are given none.
-bool hasSettings();
-/// The value that is set for a knob.
+/// The value that is set for a knob. Most programs are given no settings, and asking takes a branch.
 std::optional<std::string_view> settingOf(std::string_view knob);
 /// The same as a number; one that is none is reported as refused for the thing.
 std::optional<unsigned> numberSetting(std::string_view knob, std::string_view thing);
@@ -24,8 +22,7 @@ void finishSettings();
 
 /// A switch as the program chose it, or as a setting overrides it.
 bool switchAsSet(std::string_view knob, std::string_view thing, bool chosen);
-/// As that, of a setting with a word for each of the two.
-bool wordAsSet(std::string_view knob, std::string_view word, std::string_view other, std::string_view thing,
-               bool chosen);
+/// Whether a call that clears gradients drops them, as the program chose or a setting has it.
+bool clearsToNone(bool chosen);
 
 }  // namespace lacuna::rt::instrument

@@ -109,8 +109,7 @@ void Module::train(bool on) {
 }
 
 void Module::zeroGrad(bool toNone) {
-  if (instrument::hasSettings()) [[unlikely]]
-    toNone = instrument::wordAsSet("zero_grad", "none", "zero", "rt::zeroGrad() call", toNone);
+  toNone = instrument::clearsToNone(toNone);
   for (const Tensor& parameter : parameters()) clearGrad(parameter, toNone);
 }
 

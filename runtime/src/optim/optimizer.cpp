@@ -120,7 +120,7 @@ void Optimizer::updateNow(const std::vector<Entry>& entries) {
 
 void Optimizer::step() {
   const PhaseScope phase(Phase::Optimizer);
-  if (!isAsSet_ && instrument::hasSettings()) [[unlikely]] {
+  if (!isAsSet_) [[unlikely]] {
     isAsSet_ = true;
     fused_ = instrument::switchAsSet("optimizer.fused", "rt::Optimizer", fused_);
   }
@@ -147,8 +147,7 @@ void Optimizer::step() {
 }
 
 void Optimizer::zeroGrad(bool toNone) {
-  if (instrument::hasSettings()) [[unlikely]]
-    toNone = instrument::wordAsSet("zero_grad", "none", "zero", "rt::zeroGrad() call", toNone);
+  toNone = instrument::clearsToNone(toNone);
   for (const Tensor& parameter : parameters_) clearGrad(parameter, toNone);
 }
 

@@ -6,7 +6,7 @@ seed always gives the same plan; nothing here needs PyTorch."""
 import math
 import random
 
-from faults import BY_NAME, CATALOGUE, go_together
+from faults import BY_NAME, CATALOGUE, EXCLUSIVE, go_together
 
 FAMILIES = ("mlp", "cnn", "transformer", "rnn", "recommender", "autoencoder", "gan")
 LEAST_BATCHES = 4  # of an epoch
@@ -63,6 +63,18 @@ def costs(draw):
     }
 
 
+def draw_faults(draw, plan, catalogue, exclusive):
+    """None, one or two that fit the program and each other, by name."""
+    wanted = draw.choices((0, 1, 2), (3, 5, 2))[0]
+    possible = [fault.name for fault in catalogue if fault.fits(plan)]
+    draw.shuffle(possible)
+    faults = []
+    for name in possible:
+        if len(faults) < wanted and all(go_together(name, other, exclusive) for other in faults):
+            faults.append(name)
+    return sorted(faults)
+
+
 def draw(seed):
     draw_from = random.Random(seed)
     family = draw_from.choice(FAMILIES)
@@ -83,14 +95,7 @@ def draw(seed):
         "logs_every": draw_from.choice((10, 20, 50)),
         "costs": costs(draw_from),
     }
-    wanted = draw_from.choices((0, 1, 2), (3, 5, 2))[0]
-    possible = [fault.name for fault in CATALOGUE if fault.fits(plan)]
-    draw_from.shuffle(possible)
-    faults = []
-    for name in possible:
-        if len(faults) < wanted and all(go_together(name, other) for other in faults):
-            faults.append(name)
-    plan["faults"] = sorted(faults)
+    plan["faults"] = draw_faults(draw_from, plan, CATALOGUE, EXCLUSIVE)
     return plan
 
 

@@ -77,7 +77,7 @@ class RuntimePlans(unittest.TestCase):
             for name in plan["faults"]:
                 self.assertTrue(runtime_programs.BY_NAME[name].fits(plan), plan)
             if len(plan["faults"]) == 2:
-                self.assertTrue(runtime_programs.go_together(*plan["faults"]), plan)
+                self.assertTrue(go_together(*plan["faults"], runtime_programs.EXCLUSIVE), plan)
 
     @unittest.skipIf(not DRAWN_TRAINING, "no program to run")
     def test_a_program_with_each_fault_trains(self):

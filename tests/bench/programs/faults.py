@@ -66,5 +66,5 @@ EXCLUSIVE = (
 )
 
 
-def go_together(first, second):
-    return first != second and not any({first, second} <= group for group in EXCLUSIVE)
+def go_together(first, second, exclusive=EXCLUSIVE):
+    return first != second and not any({first, second} <= group for group in exclusive)

@@ -3,10 +3,10 @@
 """Draws training programs of the runtime by seed: flags of drawn_training (the folder runtime beside this file), and the
 faults that such a program may have."""
 
-import math
 import random
 
 import pairs
+from draw import between, draw_faults
 from faults import Fault
 
 NORMED = ("mlp", "cnn", "recommender", "autoencoder")
@@ -68,15 +68,6 @@ EXCLUSIVE = (
 )
 
 
-def go_together(first, second):
-    return first != second and not any({first, second} <= group for group in EXCLUSIVE)
-
-
-def between(draw, least, most):
-    """A whole number, as often in each octave."""
-    return round(math.exp(draw.uniform(math.log(least), math.log(most))))
-
-
 def sizes(draw, family):
     if family == "mlp":
         return {"width": between(draw, 64, 768), "depth": draw.randint(2, 6), "batch": between(draw, 16, 256)}
@@ -113,14 +104,7 @@ def draw(seed):
         "prepare-us": between(draw_from, 100, 2000),
         "save-every": draw_from.choice((5, 10, 20)),
     }
-    wanted = draw_from.choices((0, 1, 2), (3, 5, 2))[0]
-    possible = [fault.name for fault in CATALOGUE if fault.fits(plan)]
-    draw_from.shuffle(possible)
-    faults = []
-    for name in possible:
-        if len(faults) < wanted and all(go_together(name, other) for other in faults):
-            faults.append(name)
-    plan["faults"] = sorted(faults)
+    plan["faults"] = draw_faults(draw_from, plan, CATALOGUE, EXCLUSIVE)
     return plan
 
 

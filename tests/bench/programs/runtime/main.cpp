@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "lacuna/runtime/autograd.h"
@@ -187,8 +189,8 @@ class Training {
     if (plan_.has("sleeps")) drawn::sleepFor(plan_.faultUs);
     if (plan_.has("waits-for-a-lock")) drawn::waitForLock(plan_.faultUs);
     if (plan_.has("waits-for-a-server")) drawn::waitForServer(plan_.faultUs);
-    if (plan_.has("reads-the-loss") || number % kLogEvery == 0) writeLog(number, loss, plan_.has("flushed-log"));
-    if (plan_.has("flushed-log")) writeLog(number, loss, true);
+    const bool flushes = plan_.has("flushed-log");
+    if (flushes || plan_.has("reads-the-loss") || number % kLogEvery == 0) writeLog(number, loss, flushes);
     if (plan_.has("checkpoint-each-step") || (plan_.has("checkpoint-now-and-then") && number % plan_.saveEvery == 0))
       save();
   }
@@ -245,7 +247,7 @@ void run(const samples::Flags& flags) {
 
 int main(int argc, char** argv) {
   try {
-    samples::Flags flags("Trains a drawn network of the runtime with drawn faults; see draw_runtime.py beside it.");
+    samples::Flags flags("Trains a drawn network of the runtime with drawn faults; see runtime_programs.py.");
     drawn::addPlanFlags(flags);
     flags.add("seconds", "3", "how long").add("turns", "", "descriptors that begin a turn and take its result");
     flags.parse(argc, argv);

@@ -8,7 +8,7 @@
 
 #include "samples/common/flags.h"
 
-/// A drawn training of the runtime: what tests/bench/programs/draw_runtime.py drew, as flags.
+/// A drawn training of the runtime: what tests/bench/programs/runtime_programs.py drew, as flags.
 namespace lacuna::drawn {
 
 struct Plan {
