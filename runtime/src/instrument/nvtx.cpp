@@ -36,17 +36,18 @@ namespace {
 
 nvtxDomainHandle_t gDomain = nullptr;
 
-nvtxStringHandle_t registered(const char* text) {
-  return ::nvtxDomainRegisterStringA(gDomain, text);
-}
-
+/// The tool keeps a registered text for good, so each is registered once.
 nvtxStringHandle_t handleOf(const Name& name) {
   void* handle = name.handle.load(std::memory_order_acquire);
   if (handle == nullptr) {
-    handle = registered(name.text);
+    handle = ::nvtxDomainRegisterStringA(gDomain, name.text);
     name.handle.store(handle, std::memory_order_release);
   }
   return static_cast<nvtxStringHandle_t>(handle);
+}
+
+nvtxStringHandle_t handleOf(std::string_view text) {
+  return handleOf(*internName(text));
 }
 
 std::uint64_t fieldOf(const Name& name) {
@@ -63,7 +64,7 @@ std::uint64_t fieldOf(const char* text) {
   thread_local constinit Slot slots[64] = {};
   const auto bits = reinterpret_cast<std::uintptr_t>(text);
   Slot& slot = slots[(bits >> 3 ^ bits >> 9) % std::size(slots)];
-  if (slot.text != text) slot = {text, reinterpret_cast<std::uintptr_t>(handleOf(*internName(text)))};
+  if (slot.text != text) slot = {text, reinterpret_cast<std::uintptr_t>(handleOf(std::string_view(text)))};
   return slot.handle;
 }
 
@@ -187,7 +188,7 @@ std::uint32_t attachTool() {
   LACUNA_RT_CATEGORIES(LACUNA_RT_NAME_CATEGORY)
   LACUNA_RT_PAYLOADS(LACUNA_RT_REGISTER)
   const LacunaRtHello hello{LACUNA_RT_SCHEMA_VERSION, static_cast<std::uint32_t>(::getpid())};
-  mark(registered(LACUNA_RT_MSG_HELLO), LACUNA_RT_CATEGORY_INFO, hello);
+  mark(handleOf(LACUNA_RT_MSG_HELLO), LACUNA_RT_CATEGORY_INFO, hello);
   registerCounter(LACUNA_RT_COUNTER_QUEUE_DEPTH, LACUNA_RT_COUNTER_QUEUE_DEPTH_ID);
   instrument::openDoor(gDomain);
   return instrument::kNvtxSink;
@@ -404,7 +405,7 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
 void memoryMark(const char* message) {
   if (!nvtxOn()) return;
   tellBegun();
-  const nvtxEventAttributes_t event = attributesOf(registered(message), LACUNA_RT_CATEGORY_MEMORY);
+  const nvtxEventAttributes_t event = attributesOf(handleOf(message), LACUNA_RT_CATEGORY_MEMORY);
   ::nvtxDomainMarkEx(gDomain, &event);
 }
 
@@ -413,7 +414,7 @@ void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores) {
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto pageSize = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const LacunaRtQueue payload{fieldOf(name), pages * pageSize, 0, 0, LACUNA_RT_DEVICE_CPU, thread, cores, 0};
-  mark(registered(LACUNA_RT_MSG_QUEUE), LACUNA_RT_CATEGORY_INFO, payload);
+  mark(handleOf(LACUNA_RT_MSG_QUEUE), LACUNA_RT_CATEGORY_INFO, payload);
 }
 
 void queueDepth(std::uint64_t waiting) {
@@ -514,10 +515,8 @@ void loaderQueueDepth(std::uint32_t loader, std::int64_t ready) {
 void knob(std::string_view name, std::string_view value) {
   if (!nvtxOn()) return;
   instrument::knobWasTold(name);
-  const auto handle = [](std::string_view text) {
-    return reinterpret_cast<std::uintptr_t>(handleOf(*internName(text)));
-  };
-  mark(registered(LACUNA_RT_MSG_KNOB), LACUNA_RT_CATEGORY_INFO, LacunaRtKnob{handle(name), handle(value)});
+  const auto field = [](std::string_view text) { return reinterpret_cast<std::uintptr_t>(handleOf(text)); };
+  mark(handleOf(LACUNA_RT_MSG_KNOB), LACUNA_RT_CATEGORY_INFO, LacunaRtKnob{field(name), field(value)});
 }
 
 void nameThread(const char* name) {

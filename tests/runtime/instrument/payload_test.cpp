@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "lacuna/runtime/autograd.h"
@@ -131,14 +132,17 @@ TEST(ExecutionPayload, HasTheCorrelationOfItsOperatorAndCountsUp) {
 }
 
 TEST(ExecutionPayload, HasALaunchCallThatLastsAsLongAsItWaitedForRoom) {
-  constexpr std::size_t kTasks = 3'000;  // the queue holds some thousand, and takes them faster than they run
+  constexpr std::size_t kTasks = 3'000;   // the queue holds some thousand
+  constexpr std::int64_t kLarge = 1'500;  // a product that takes far longer than filling the queue
+  const Tensor large = ones({kLarge, kLarge});
   Tensor x = zeros({1 << 16});
   const Tensor one = ones({1 << 16});
   const Events executions = ofSchema(said([&] {
+                                       const Tensor product = matmul(large, large);
                                        for (std::size_t i = 0; i < kTasks; ++i) x.add_(one);
                                      }),
                                      LACUNA_RT_EXECUTION_SCHEMA);
-  ASSERT_THAT(executions, SizeIs(kTasks));
+  ASSERT_THAT(executions, SizeIs(kTasks + 1));
   std::size_t waits = 0;
   std::int64_t leftNs = 0;
   for (const tool::Event& execution : executions) {
@@ -350,6 +354,15 @@ TEST(OwnKnobs, AreToldOnceWithTheirFirstValue) {
       {"optimizer.fused", "on"}, {"zero_grad", "zero"},       {"debug", "on"}};
   for (const auto& [knob, value] : kExpected) EXPECT_THAT(toldValues(knob), testing::ElementsAre(value)) << knob;
   EXPECT_THAT(toldValues("loader.workers"), SizeIs(1)) << "the program's own, where it told one before";
+}
+
+/// A tool keeps a registered text for good, so a program that registers one per event leaks.
+TEST(Knobs, RegisterEachTextOnce) {
+  const auto registrations = [](const char* text) { return std::ranges::count(tool::registeredTexts(), text); };
+  for (int i = 0; i < 3; ++i) knob("a knob of this test", "its value");
+  EXPECT_EQ(registrations("a knob of this test"), 1);
+  EXPECT_EQ(registrations("its value"), 1);
+  EXPECT_EQ(registrations(LACUNA_RT_MSG_KNOB), 1);
 }
 
 TEST(OwnKnobs, GiveWayToThoseOfTheProgram) {

@@ -226,6 +226,10 @@ std::map<std::uint32_t, std::string> categories() {
 std::vector<std::string> domains() {
   return copyOf(state().domains);
 }
+std::vector<std::string> registeredTexts() {
+  const std::lock_guard lock(state().mutex);
+  return {state().strings.begin(), state().strings.end()};
+}
 std::vector<std::pair<std::string, std::int64_t>> samples() {
   return copyOf(state().sampled);
 }

@@ -47,6 +47,8 @@ void forget();
 std::vector<Schema> schemas();
 std::map<std::uint32_t, std::string> categories();
 std::vector<std::string> domains();
+/// Each registration of a text, in order.
+std::vector<std::string> registeredTexts();
 /// Names of the counters that were sampled, with their values, and of those registered.
 std::vector<std::pair<std::string, std::int64_t>> samples();
 std::vector<std::string> sampledCounters();
