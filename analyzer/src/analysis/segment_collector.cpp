@@ -87,7 +87,8 @@ void SegmentCollector::finish() {
   for (const auto& [device, stretch] : hostWork_) endHostWork(stretch);
   analysis_.of<IdleCauses>().longHostWorkNs = longHostWorkNs_ / partsOfMean(analysis_, countedSteps_);
   fillDetails();
-  fillCalls();
+  analysis_.of<IdleCauses>().stepCalls = ofMeanStep(calls_);
+  analysis_.of<IdleCauses>().stepPhases = ofMeanStep(phases_);
   for (const DeviceAccount& device : analysis_.devices) {
     analysis_.ledgers.run += device.ledger;
     analysis_.ledgers.bands.run += device.bands;
@@ -112,22 +113,25 @@ void SegmentCollector::fillDetails() {
             [](const CauseDetail& a, const CauseDetail& b) { return a.ns > b.ns; });
 }
 
-void SegmentCollector::fillCalls() {
+std::vector<CauseDetail> SegmentCollector::ofMeanStep(const Sums& sums) const {
   const std::int64_t parts = partsOfMean(analysis_, countedSteps_);
-  for (const auto& [key, sum] : calls_) {
-    analysis_.of<IdleCauses>().stepCalls.push_back(
-        {key.first, std::string(analysis_.store->text(key.second)), sum.first / parts, sum.second});
-  }
+  std::vector<CauseDetail> details;
+  for (const auto& [key, sum] : sums)
+    details.push_back({key.first, std::string(analysis_.store->text(key.second)), sum.first / parts, sum.second});
+  return details;
 }
 
 void SegmentCollector::addToSteps(const LedgerSegment& segment, std::int64_t bandNs) {
   const auto& steps = analysis_.steps.all;
   std::size_t at = countBy(steps, &Step::endNs, segment.startNs);
   for (; at < steps.size() && steps[at].startNs < segment.endNs; ++at) {
-    const TimeNs dur = std::min(steps[at].endNs, segment.endNs) - std::max(steps[at].startNs, segment.startNs);
+    const prof::TimeWindow part{std::max(steps[at].startNs, segment.startNs), std::min(steps[at].endNs, segment.endNs)};
+    const TimeNs dur = part.endNs - part.startNs;
     analysis_.ledgers.steps[at].add(segment.cause, dur);
     analysis_.ledgers.bands.steps[at].add(segment.cause, bandShare(bandNs, dur, segment));
-    if (counted_[at]) addCall(segment, dur);
+    if (!counted_[at]) continue;
+    addCall(segment, dur);
+    if (!isBusy(segment.cause)) addPhases(segment.cause, part);
   }
 }
 
@@ -160,6 +164,16 @@ void SegmentCollector::addCall(const LedgerSegment& segment, std::int64_t durNs)
   auto& call = calls_[{segment.cause, segment.name}];
   prof::addTo(call.first, durNs);
   ++call.second;
+}
+
+void SegmentCollector::addPhases(Cause cause, prof::TimeWindow wait) {
+  const auto& phases = analysis_.steps.phases;  // one behind the other
+  for (auto phase = std::ranges::upper_bound(phases, wait.startNs, {}, &PhaseSpan::endNs);
+       phase != phases.end() && phase->startNs < wait.endNs; ++phase) {
+    auto& sum = phases_[{cause, phase->name}];
+    prof::addTo(sum.first, std::min(phase->endNs, wait.endNs) - std::max(phase->startNs, wait.startNs));
+    ++sum.second;
+  }
 }
 
 void SegmentCollector::keepLongest(const DeviceSegment& segment) {

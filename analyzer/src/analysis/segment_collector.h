@@ -32,17 +32,19 @@ class SegmentCollector {
   void addHostWork(prof::DeviceId device, const LedgerSegment& segment);
   void endHostWork(prof::TimeWindow stretch);
   void addCall(const LedgerSegment& segment, std::int64_t durNs);
+  void addPhases(Cause cause, prof::TimeWindow wait);
   void addIdle(const LedgerSegment& segment, std::int64_t durNs);
   void keepLongest(const DeviceSegment& segment);
   void fillDetails();
-  void fillCalls();
+  /// The sums as those of a mean step.
+  [[nodiscard]] std::vector<CauseDetail> ofMeanStep(const Sums& sums) const;
 
   Analysis& analysis_;
   std::vector<bool> counted_;                            ///< by position in steps.all: whether the mean step is of it
   std::map<prof::DeviceId, prof::TimeWindow> hostWork_;  ///< the stretch that may go on
   std::int64_t longHostWorkNs_ = 0;
   std::int64_t countedSteps_ = 0;
-  Sums details_, calls_;
+  Sums details_, calls_, phases_;
 };
 
 }  // namespace lacuna::analyzer

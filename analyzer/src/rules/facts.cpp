@@ -157,6 +157,20 @@ std::int64_t Facts::pricedIdleNs() const {
     if (rule.cost == CostIs::IdleTime) prof::addTo(ns, told.costNsPerStep - told.pausesNsPerStep);
     if (rule.takesLeftover) prof::addTo(ns, std::min(told.predictedGainNsPerStep, leftoverOf(rule.prices)));
   }
+  for (std::size_t i = 0; i < kCauseCount; ++i) prof::addTo(ns, pricedInPhasesNs(static_cast<Cause>(i)));
+  return ns;
+}
+
+std::int64_t Facts::pricedInPhasesNs(Cause cause) const {
+  assert(rule_.readsLeftovers);
+  std::int64_t ns = 0;
+  for (const CauseDetail& wait : analysis.of<IdleCauses>().stepPhases) {
+    const bool isPriced = std::ranges::any_of(told_.findings, [&](const Finding& told) {
+      const auto phases = ruleOf(told.id).phases;
+      return std::ranges::find(phases, wait.name) != phases.end();
+    });
+    if (wait.cause == cause && isPriced) prof::addTo(ns, wait.ns);
+  }
   return ns;
 }
 

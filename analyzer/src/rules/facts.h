@@ -96,6 +96,8 @@ class Facts {
   // Leftovers, only of a rule that declares readsLeftovers.
   /// The waiting time of devices that other findings price.
   [[nodiscard]] std::int64_t pricedIdleNs() const;
+  /// The part of the waits of a cause that lies in phases which other findings price.
+  [[nodiscard]] std::int64_t pricedInPhasesNs(Cause cause) const;
   /// Whether a finding is the reason for this idle cause.
   [[nodiscard]] bool isNamed(Cause cause) const;
 

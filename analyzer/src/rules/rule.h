@@ -73,6 +73,8 @@ struct FindingRule {
   /// The idle causes that it is the reason for. A finding about what is left names another one.
   std::span<const Cause> names{};
   CostIs cost = CostIs::IdleTime;
+  /// The phases that its cost is part of, where that lies in phases.
+  std::span<const std::string_view> phases{};
   /// Its fix lets the host hand over sooner what the devices then do all the same, so it gains idle time at most.
   bool leavesWork = false;
   /// It has no cost, as its gain is priced elsewhere: as far as no finding prices it, it accounts for `prices`.

@@ -97,6 +97,8 @@ struct IdleCauses {
   std::vector<CauseDetail> details;  ///< costliest first
   /// The driver calls and synchronisations in Analysis::meanStepLedger(), by name; their counts are of all its steps.
   std::vector<CauseDetail> stepCalls;
+  /// The waits in Analysis::meanStepLedger() that lie in a phase with a name, by cause and phase.
+  std::vector<CauseDetail> stepPhases;
   /// The host's work of a mean step in long stretches: kLongHostWorkNs or more between two pieces of device work. In
   /// shorter ones a program calls its operators.
   std::int64_t longHostWorkNs = 0;

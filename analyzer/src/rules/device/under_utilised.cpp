@@ -23,12 +23,19 @@ constexpr Confidence kUnnamed{"the largest cause is unknown", 0.5,
                               "The host may have done work that was not recorded."};
 constexpr std::array kConfidences{kNamed, kUnnamed};
 
-/// The idle cause that takes most, of those that no finding is the reason for.
-Cause largestIdle(const Facts& facts, const Ledger& step) {
-  Cause largest = Cause::Unknown;
+/// An idle cause with its time in a step that lies in no phase that a finding prices.
+struct Idle {
+  Cause cause = Cause::Unknown;
+  std::int64_t ns = 0;
+};
+
+/// The one that takes most, of those that no finding is the reason for.
+Idle largestIdle(const Facts& facts, const Ledger& step) {
+  const auto idleOf = [&](Cause cause) { return Idle{cause, step[cause] - facts.pricedInPhasesNs(cause)}; };
+  Idle largest = idleOf(Cause::Unknown);
   for (std::size_t i = 0; i < kCauseCount; ++i) {
-    const auto cause = static_cast<Cause>(i);
-    if (!isBusy(cause) && !facts.isNamed(cause) && step[cause] > step[largest]) largest = cause;
+    const Idle idle = idleOf(static_cast<Cause>(i));
+    if (!isBusy(idle.cause) && !facts.isNamed(idle.cause) && idle.ns > largest.ns) largest = idle;
   }
   return largest;
 }
@@ -62,14 +69,14 @@ void detect(const Facts& facts, Outcome& out) {
   const bool isUnknown = shareOf(step[Cause::Unknown], step.totalNs()) >= kUnknown;
   const bool isPriced = static_cast<double>(unpriced) < kUnpriced * static_cast<double>(idle);
   if ((busy >= kBusy && !isUnknown) || isPriced) return;
-  const Cause cause = largestIdle(facts, step);
+  const auto [cause, causeNs] = largestIdle(facts, step);
   const bool unnamed = cause == Cause::Unknown;
   Finding finding;
   finding.costNsPerStep = unpriced;
   finding.words =
       unnamed ? "the device is busy {busy} of the time; most of the rest, {idle} {a step}, has no cause in the trace"
               : "the device is busy {busy} of the time; most of the rest, {idle} {a step}, is {cause}";
-  finding.quantities = {Quantity::share("busy", busy), Quantity::time("idle", step[cause]),
+  finding.quantities = {Quantity::share("busy", busy), Quantity::time("idle", causeNs),
                         Quantity::called("cause", std::string(causeLabel(cause)))};
   finding.confidence = unnamed ? kUnnamed : kNamed;
   finding.advice =

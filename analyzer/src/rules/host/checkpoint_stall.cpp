@@ -15,8 +15,10 @@ constexpr std::array kThresholds{kLeast};
 constexpr Confidence kSure{"", 0.7, "The time is measured; how often the program has to save is not in the trace."};
 constexpr std::array kConfidences{kSure};
 
+constexpr std::array kPhases{kCheckpoint, kCheckpointSync};
+
 void detect(const Facts& facts, Outcome& out) {
-  auto finding = phaseFinding(facts, {kCheckpoint, kCheckpointSync}, kLeast);
+  auto finding = phaseFinding(facts, kLeast);
   if (!finding) return;
   finding->words = "training stops for {checkpoints}{: cost a step} on average";
   finding->quantities = {Quantity::counted("checkpoints", finding->count, "checkpoint")};
@@ -36,6 +38,7 @@ constinit const FindingRule kCheckpointStallRule{
     .area = FindingArea::Host,
     .kind = FindingKind::Fault,
     .cost = CostIs::OfPhases,
+    .phases = rules::checkpoint_stall::kPhases,
     .thresholds = rules::checkpoint_stall::kThresholds,
     .confidences = rules::checkpoint_stall::kConfidences,
     .meaning = "The training thread saves checkpoints itself, and training waits for it.",

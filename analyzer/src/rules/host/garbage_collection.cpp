@@ -15,8 +15,10 @@ constexpr std::array kThresholds{kLeast};
 constexpr Confidence kSure{"", 0.8, "The interpreter reports each collection, and none of its time trains."};
 constexpr std::array kConfidences{kSure};
 
+constexpr std::array kPhases{kGarbageCollection};
+
 void detect(const Facts& facts, Outcome& out) {
-  auto finding = phaseFinding(facts, {kGarbageCollection}, kLeast);
+  auto finding = phaseFinding(facts, kLeast);
   if (!finding) return;
   finding->words = "the interpreter collects garbage {times} over all objects{: cost a step}";
   finding->quantities = {Quantity::counted("times", finding->count, "time")};
@@ -36,6 +38,7 @@ constinit const FindingRule kGarbageCollectionRule{
     .area = FindingArea::Host,
     .kind = FindingKind::Fault,
     .cost = CostIs::OfPhases,
+    .phases = rules::garbage_collection::kPhases,
     .thresholds = rules::garbage_collection::kThresholds,
     .confidences = rules::garbage_collection::kConfidences,
     .meaning = "The interpreter searches all of its objects for garbage in the training loop.",

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lacuna/prof/bounds.h"
@@ -23,12 +25,12 @@ struct PhaseCost {
   std::vector<Evidence> longest{};
 };
 
-PhaseCost costOfPhases(const Analysis& analysis, std::initializer_list<std::string_view> names) {
+PhaseCost costOfPhases(const Analysis& analysis, std::span<const std::string_view> names) {
   PhaseCost cost;
   for (const PhaseUse& use : analysis.of<RunPhases>().uses) {
     const bool isInTraining = use.place == PhasePlace::InSteps || use.place == PhasePlace::BetweenSteps;
     if (!isInTraining || std::ranges::find(names, use.name) == names.end()) continue;
-    if (use.name == *names.begin()) cost.count += use.count;
+    if (use.name == names.front()) cost.count += use.count;
     prof::addTo(cost.totalNs, use.totalNs);
     cost.longest.push_back({use.longest.startNs, use.longest.endNs, use.name});
   }
@@ -37,9 +39,9 @@ PhaseCost costOfPhases(const Analysis& analysis, std::initializer_list<std::stri
 
 }  // namespace
 
-std::optional<Finding> phaseFinding(const Facts& facts, std::initializer_list<std::string_view> names, double least) {
+std::optional<Finding> phaseFinding(const Facts& facts, double least) {
   const RunPhases& run = facts.analysis.of<RunPhases>();
-  const PhaseCost cost = costOfPhases(facts.analysis, names);
+  const PhaseCost cost = costOfPhases(facts.analysis, facts.rule().phases);
   if (run.steps == 0 || shareOf(cost.totalNs, run.trainingNs) < least) return std::nullopt;
   Finding finding;
   finding.count = cost.count;

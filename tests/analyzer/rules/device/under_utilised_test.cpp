@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/rules/cpu_training.h"
 #include "analyzer/rules/rule_runs.h"
 
 namespace lacuna::analyzer {
@@ -34,6 +35,27 @@ TEST(UnderUtilisedFinding, IdleTimeThatAFindingPricesIsNoFaultOfItsOwn) {
         RunPlan{.hostPauseNs = 20'000'000}, RunPlan{.asleepNs = 20'000'000}, RunPlan{.mallocNs = 20'000'000},
         RunPlan{.operators = 200, .kernelNs = 3'000}, RunPlan{.ranks = 2, .collectiveNs = 20'000'000}})
     EXPECT_EQ(find(analysed(plan), FindingId::UnderUtilised), nullptr);
+}
+
+TEST(UnderUtilisedFinding, IdleTimeInPhasesThatAFindingPricesIsNoFaultOfItsOwn) {
+  for (const char* phase : {"garbage collection", "checkpoint"}) {
+    CpuTraining training;
+    training.work(0, 2 * CpuTraining::kMs, "aten::add")
+        .each(2 * CpuTraining::kMs, 7 * CpuTraining::kMs, "phase", phase);
+    EXPECT_EQ(find(training.analysed(), FindingId::UnderUtilised), nullptr) << phase;
+  }
+}
+
+TEST(UnderUtilisedFinding, IdleTimeBesideSuchPhasesIsNamedWithoutThem) {
+  CpuTraining training;
+  training.work(0, 1 * CpuTraining::kMs, "aten::add")
+      .each(1 * CpuTraining::kMs, 2 * CpuTraining::kMs, "phase", "garbage collection")
+      .each(3 * CpuTraining::kMs, 7 * CpuTraining::kMs, "overhead", "buffer flush");
+  const Analysis analysis = training.analysed();
+  const Ledger step = analysis.meanStepLedger();
+  const Finding* finding = find(analysis, FindingId::UnderUtilised);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->costNsPerStep, step.totalNs() - step.busyNs() - 2 * CpuTraining::kMs);
 }
 
 }  // namespace
