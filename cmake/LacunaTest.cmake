@@ -33,7 +33,8 @@ endif()
 #   [TOGETHER])
 # One GoogleTest program whose cases ctest discovers under the program's name. ONE_THREAD: what it tests starts no thread,
 # so the thread sanitizer would look at it for nothing, ten times slower than it is; it is left out there. TOGETHER: its
-# cases leave nothing behind in their process, so one process runs them all under the address sanitizer, which starts slowly.
+# cases leave nothing behind in their process, so one process may run them all (LACUNA_TESTS_TOGETHER): most of them are
+# over sooner than a process starts.
 function(lacuna_add_test name)
   cmake_parse_arguments(arg "RUN_SERIAL;ONE_THREAD;TOGETHER" "TIMEOUT" "SOURCES;LIBS;INCLUDES;LABELS;DEFINES" ${ARGN})
   if(arg_ONE_THREAD AND LACUNA_SANITIZE STREQUAL "thread")
@@ -68,7 +69,7 @@ function(lacuna_add_test name)
   if(arg_RUN_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
   endif()
-  if(arg_TOGETHER AND LACUNA_SANITIZE MATCHES "address")
+  if(arg_TOGETHER AND LACUNA_TESTS_TOGETHER)
     add_test(NAME ${name} COMMAND ${name})
     # The longest ones first, so that none is alone at the end.
     set_tests_properties(${name} PROPERTIES ${properties} TIMEOUT 900 COST 100)

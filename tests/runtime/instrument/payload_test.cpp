@@ -132,8 +132,8 @@ TEST(ExecutionPayload, HasTheCorrelationOfItsOperatorAndCountsUp) {
 }
 
 TEST(ExecutionPayload, HasALaunchCallThatLastsAsLongAsItWaitedForRoom) {
-  constexpr std::size_t kTasks = 3'000;   // the queue holds some thousand
-  constexpr std::int64_t kLarge = 1'500;  // a product that takes far longer than filling the queue
+  constexpr std::size_t kTasks = 3'000;  // the queue holds some thousand
+  constexpr std::int64_t kLarge = 800;   // a product that takes far longer than filling the queue
   const Tensor large = ones({kLarge, kLarge});
   Tensor x = zeros({1 << 16});
   const Tensor one = ones({1 << 16});
