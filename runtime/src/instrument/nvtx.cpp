@@ -64,7 +64,7 @@ std::uint64_t fieldOf(const char* text) {
   thread_local constinit Slot slots[64] = {};
   const auto bits = reinterpret_cast<std::uintptr_t>(text);
   Slot& slot = slots[(bits >> 3 ^ bits >> 9) % std::size(slots)];
-  if (slot.text != text) slot = {text, reinterpret_cast<std::uintptr_t>(handleOf(std::string_view(text)))};
+  if (slot.text != text) slot = {text, fieldOf(*internName(text))};
   return slot.handle;
 }
 
@@ -515,8 +515,8 @@ void loaderQueueDepth(std::uint32_t loader, std::int64_t ready) {
 void knob(std::string_view name, std::string_view value) {
   if (!nvtxOn()) return;
   instrument::knobWasTold(name);
-  const auto field = [](std::string_view text) { return reinterpret_cast<std::uintptr_t>(handleOf(text)); };
-  mark(handleOf(LACUNA_RT_MSG_KNOB), LACUNA_RT_CATEGORY_INFO, LacunaRtKnob{field(name), field(value)});
+  const LacunaRtKnob payload{fieldOf(*internName(name)), fieldOf(*internName(value))};
+  mark(handleOf(LACUNA_RT_MSG_KNOB), LACUNA_RT_CATEGORY_INFO, payload);
 }
 
 void nameThread(const char* name) {
