@@ -193,7 +193,8 @@ class PythonSamples(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         spent = self.seconds(trace=recovered)
         self.assertGreater(sum(spent.values()), 1.5)
-        self.assertEqual({function for function, _ in spent}, set(EXPECTED))
+        # A look may find their caller between two calls.
+        self.assertEqual({function for function, _ in spent} - {"spend"}, set(EXPECTED))
 
 
 if __name__ == "__main__":
