@@ -28,7 +28,11 @@ class Block : public rt::nn::Module {
   [[nodiscard]] const char* kind() const override { return "Block"; }
 
  protected:
-  Tensor forward(const Tensor& x) override { return rt::add((*second_)((*first_)(x)), (*skip_)(x)); }
+  Tensor forward(const Tensor& x) override {
+    // A compiler may evaluate arguments in either order, and the order decides how much memory the backward takes.
+    const Tensor skipped = (*skip_)(x);
+    return rt::add((*second_)((*first_)(x)), skipped);
+  }
 
  private:
   std::shared_ptr<Conv> first_, second_, skip_;
