@@ -59,10 +59,11 @@ void operator delete(void* memory) noexcept {
 void operator delete[](void* memory) noexcept {
   given(memory);
 }
-void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
+// Clang hides these two with -fvisibility=hidden, and the library of C++ would call others.
+[[gnu::visibility("default")]] void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
   given(memory);
 }
-void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
+[[gnu::visibility("default")]] void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
   given(memory);
 }
 

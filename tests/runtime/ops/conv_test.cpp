@@ -10,6 +10,7 @@
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/random.h"
+#include "support/sanitizer.h"
 
 /// The library's convolutions against the plain f64 loops, whose gradients gradcheck covers.
 namespace lacuna::rt {
@@ -82,7 +83,11 @@ const ConvCase kConvCases[] = {
     {"many_small_tiles", {64, 32, 4, 4}, {32, 32, 3, 3}, {.padding = {1, 0}}, 1e-5},
     {"parts_of_the_pictures", {20, 32, 32, 32}, {32, 32, 3, 3}, {.padding = 1}, 1e-5, false},
 };
-INSTANTIATE_TEST_SUITE_P(Shapes, Convolution, testing::ValuesIn(kConvCases),
+// Under the thread sanitizer the large ones would take most of the time, and they start no more threads than the others.
+constexpr std::ptrdiff_t kLarge = 4;
+INSTANTIATE_TEST_SUITE_P(Shapes, Convolution,
+                         testing::ValuesIn(std::begin(kConvCases),
+                                           std::end(kConvCases) - (test::kThreadSanitized ? kLarge : 0)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Conv2d, GivesChannelsLastMemoryThatReadsLikeAnyOther) {
