@@ -5,7 +5,7 @@ add_library(lacuna_test_options INTERFACE)
 # A third of the time it takes to compile the tests' own code goes into making it quick, which none of them needs.
 target_compile_options(lacuna_test_options INTERFACE $<$<CONFIG:Release>:-Og>)
 # What the undefined-behaviour sanitizer would look at there takes a fifth of the build and is not what they test; the
-# libraries are checked for alignment, and by the fuzz preset for all of it.
+# libraries are checked for alignment, and lacuna_fuzzed() has them checked for all of it.
 if(LACUNA_SANITIZE MATCHES "undefined")
   target_compile_options(lacuna_test_options INTERFACE -fno-sanitize=alignment,pointer-overflow,vptr)
 endif()
