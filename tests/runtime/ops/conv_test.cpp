@@ -83,7 +83,8 @@ const ConvCase kConvCases[] = {
     {"many_small_tiles", {64, 32, 4, 4}, {32, 32, 3, 3}, {.padding = {1, 0}}, 1e-5},
     {"parts_of_the_pictures", {20, 32, 32, 32}, {32, 32, 3, 3}, {.padding = 1}, 1e-5, false},
 };
-// Under the thread sanitizer the large ones would take most of the time, and they start no more threads than the others.
+// Under the thread sanitizer the large ones would take most of the time, and they start no more threads than the
+// others.
 constexpr std::ptrdiff_t kLarge = 4;
 INSTANTIATE_TEST_SUITE_P(Shapes, Convolution,
                          testing::ValuesIn(std::begin(kConvCases),
