@@ -7,7 +7,7 @@ target_compile_options(lacuna_test_options INTERFACE $<$<CONFIG:Release>:-Og>)
 # What the undefined-behaviour sanitizer would look at there takes a fifth of the build and is not what they test; the
 # libraries are checked for alignment, and lacuna_fuzzed() has them checked for all of it.
 if(LACUNA_SANITIZE MATCHES "undefined")
-  target_compile_options(lacuna_test_options INTERFACE -fno-sanitize=alignment,pointer-overflow,vptr)
+  target_compile_options(lacuna_test_options INTERFACE -fno-sanitize=alignment,pointer-overflow)
 endif()
 
 # Where the compiler only checks, half of a test's time goes into reading GoogleTest. That alone is read once, so a test still
