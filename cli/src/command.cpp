@@ -128,7 +128,7 @@ Option& Option::suggestsList(std::function<std::vector<std::string>()> words) {
 
 Command::Command(CLI::App& app, const std::string& name, const std::string& description)
     : app_(app.add_subcommand(name, description)) {
-  app_->footer("Exit codes: 0 done, 1 an error (said on standard error), 2 wrong usage.");
+  app_->footer("Exit codes: 0 done, 1 an error (described on standard error), 2 wrong usage.");
 }
 
 template <class T>

@@ -103,7 +103,7 @@ void addConvert(CLI::App& app, int& exitCode) {
   command.usage("IN -o OUT [OPTIONS]");
   command
       .option("in", options->in,
-              "a trace of any kind, told by its content (also gz, zstd), or what lacuna run --raw-capture kept")
+              "a trace of any kind, recognised by its content (also gz, zstd), or what lacuna run --raw-capture kept")
       .required();
   command.option("former", options->formerOut, "").hidden();
   addTarget(command, options->out, "the file to write; .gz and .zst compress text formats");

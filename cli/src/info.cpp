@@ -145,7 +145,7 @@ void addInfo(CLI::App& app, int& exitCode) {
   Command command(app, "info", "Say what a trace file holds: tables, sizes, drops, damage");
   command
       .option("file", options->file,
-              "a trace of any kind, told by its content; an .lcn also when it is damaged or still being written")
+              "a trace of any kind, recognised by its content; an .lcn also when it is damaged or still being written")
       .required();
   command.flag("--json", options->json, "as JSON (docs/trace-files.md)");
   command.flag("--verify", options->verify,

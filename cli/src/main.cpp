@@ -137,7 +137,7 @@ int parseAndRun(int argc, char** argv) {
   addSandbox(app);
   if (const auto status = checkBudgetOfEnvironment(); !status) return printMisuse(status.error().message);
   app.footer(
-      "Exit codes: 0 done, 1 an error (said on standard error), 2 wrong usage; run and check have more.\n"
+      "Exit codes: 0 done, 1 an error (described on standard error), 2 wrong usage; run and check have more.\n"
       "`lacuna COMMAND --help` explains a command.");
   if (argc > 2 && std::string_view(argv[1]) == "--complete") {
     const std::vector<std::string> words(argv + 2, argv + argc);
@@ -162,11 +162,11 @@ int parseAndRun(int argc, char** argv) {
   } catch (const CLI::ConversionError& error) {
     return printMisuse(notConverted(error.what()));
   } catch (const CLI::ArgumentMismatch& error) {
-    return printMisuse(fmt::format("{} ({} says how)", givenTooOften(error.what()), helpFor(argv[1])));
+    return printMisuse(fmt::format("{} (see {})", givenTooOften(error.what()), helpFor(argv[1])));
   } catch (const CLI::ExcludesError& error) {
     return printMisuse(fmt::format("{}: leave one of the two out", error.what()));
   } catch (const CLI::ParseError& error) {
-    return printMisuse(fmt::format("{} ({} says how)", error.what(), helpFor(argv[1])));
+    return printMisuse(fmt::format("{} (see {})", error.what(), helpFor(argv[1])));
   }
   return exitCode;
 }

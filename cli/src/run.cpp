@@ -112,7 +112,7 @@ prof::Status complete(Typed& typed) {
     return prof::Error{"a flight recorder does not look where Python programs are. Leave --python-hz out, or --ring"};
   }
   if (typed.stepMad && !run.dumpOn.slowStep) {
-    return prof::Error{"--step-mad says what a slow step is. Add --dump-on slow-step, or leave it out"};
+    return prof::Error{"--step-mad defines a slow step. Add --dump-on slow-step, or leave it out"};
   }
   if (typed.sampleRate) run.samplePeriodNs = periodOf(*typed.sampleRate);
   // A rate of 0 switches sampling off, so it has no period.
@@ -154,7 +154,7 @@ void printSummary(const collector::RunReport& report) {
   if (stats.processes == 0 && report.samples == 0 && !report.explained) {
     fmt::print(
         stderr,
-        "lacuna: no process said anything. Only programs with NVTX annotations or CUDA do; see lacuna doctor.\n");
+        "lacuna: no process recorded anything. Only programs with NVTX annotations or CUDA do; see lacuna doctor.\n");
   }
 }
 

@@ -71,19 +71,19 @@ std::string nothingToReplay(std::string_view file, bool devices, bool steps) {
   if (!devices) {
     return fmt::format(
         "{}: no device did any work in this trace, so there is nothing to replay; record the device too (lacuna doctor "
-        "says what is missing)",
+        "lists what is missing)",
         file);
   }
   if (steps) {
     return fmt::format(
         "{}: there is no device work that could be joined to its launches, so nothing can be replayed; record the "
-        "device and the calls (lacuna doctor says what is missing)",
+        "device and the calls (lacuna doctor lists what is missing)",
         file);
   }
   return fmt::format(
       "{}: no steps were found, so all of it would be replayed, and either it is too long for that or no device work "
       "could be joined to its launches; mark steps with an NVTX range named \"step\", and record the device and the "
-      "calls (lacuna doctor says what is missing)",
+      "calls (lacuna doctor lists what is missing)",
       file);
 }
 

@@ -866,9 +866,9 @@ TEST_F(TraceFiles, ATraceWithoutADeviceSaysSo) {
 
 TEST_F(TraceFiles, MisuseSaysWhereToReadOn) {
   EXPECT_EQ(lacuna("info"), 2);
-  EXPECT_THAT(said(), HasSubstr("(`lacuna info --help` says how)"));
+  EXPECT_THAT(said(), HasSubstr("(see `lacuna info --help`)"));
   EXPECT_EQ(lacuna("--frobnicate"), 2);
-  EXPECT_THAT(said(), HasSubstr("(`lacuna --help` says how)"));
+  EXPECT_THAT(said(), HasSubstr("(see `lacuna --help`)"));
 }
 
 TEST_F(TraceFiles, MisuseExitsWithTwo) {

@@ -257,7 +257,7 @@ TEST_F(OutputTest, AProcessThatCannotRecordIsNamedWithTheRemedy) {
   const auto summaryOf = [&](const std::string& limit, const std::string& programs) {
     shell(program("lacuna") + " run --force --no-report -o out.lcn -- sh -c '" + limit + "; " + programs +
           "' 2>stderr.txt");
-    EXPECT_THAT(said(), Not(HasSubstr("no process said anything")));
+    EXPECT_THAT(said(), Not(HasSubstr("no process recorded anything")));
     return said();
   };
   const std::string one = program("nvtx_program") + " 0; ";

@@ -544,7 +544,7 @@ TEST_F(RunTest, ABadInjectionPathIsSaidClearly) {
                   "is loaded by it"),
       std::string::npos)
       << said();
-  EXPECT_EQ(said().find("no process said anything"), std::string::npos) << said();
+  EXPECT_EQ(said().find("no process recorded anything"), std::string::npos) << said();
   shell("NVTX_INJECTION64_PATH=/etc/passwd " + run + program("nvtx_program") + " 2>stderr.txt");
   EXPECT_NE(said().find("set to /etc/passwd, which is no library but stays: no library is loaded"), std::string::npos)
       << said();

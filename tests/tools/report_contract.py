@@ -170,7 +170,7 @@ def check_selections_refused(misused, trace, file):
     for option in ("--device", "--steps", "--cause", "--html"):
         misused(f"an empty {option}", 2, (option, "the value is empty"), "report", trace, option, "")
     path = file("plain.json", json.dumps({"traceEvents": [kineto("gemm", 0, 100, 7)]}))
-    err = misused("a rank where there are none", 1, ("does not say of which rank it is", "--rank 0"), "report", path, "--rank", "0")
+    err = misused("a rank where there are none", 1, ("does not name its rank", "--rank 0"), "report", path, "--rank", "0")
     check("rank -1" not in err, "a rank that is none is named")
     err = misused("a device of another rank", 1, ("no device 'cuda:1' of rank 0 did any work here", "rank 1 on cuda:1"),
                   "report", trace, "--device", "cuda:1", "--rank", "0")

@@ -12,7 +12,7 @@
 
 namespace lacuna::analyzer {
 
-/// The bytes of a file from front to back, decompressed when it is gz or zstd (told by its content). One thread at a
+/// The bytes of a file from front to back, decompressed when it is gz or zstd (recognised by its content). One thread at a
 /// time.
 class ByteSource {
  public:

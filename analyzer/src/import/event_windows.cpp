@@ -90,7 +90,7 @@ prof::Status EventWindows::findList() {
     if (state == ListFinder::State::Found) break;
     if (unread().substr(0, kLooked).find("|execution_trace|") != std::string_view::npos) {
       return prof::Error{
-          "it is an execution trace of PyTorch (ExecutionTraceObserver), which tells of no times; "
+          "it is an execution trace of PyTorch (ExecutionTraceObserver), which has no times; "
           "export_chrome_trace() of "
           "a torch.profiler that runs beside it writes one that does"};
     }

@@ -23,8 +23,8 @@ constexpr ComputedColumn kColumns[] = {
     {"name", "text", "kernel name"},
     {"kind", "text",
      "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter, send, receive, "
-     "send and receive, several; empty where nothing tells"},
-    {"communicator", "text", "what people call it, or NCCL's number for it; empty where nothing tells"},
+     "send and receive, several; empty where unknown"},
+    {"communicator", "text", "what people call it, or NCCL's number for it; empty where unknown"},
     {"processGroup", "text", "PyTorch's process group, if known"},
     {"ranks", "u32", "ranks in the communicator, 0 when unknown"},
     {"calls", "u32", "calls of the program that the kernel carries out, 0 when unknown"},

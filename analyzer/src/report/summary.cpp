@@ -139,7 +139,7 @@ std::string verdict(const Analysis& analysis) {
 
 std::string noFindings(const Analysis& analysis) {
   const std::string why = whyNotSure(analysis);
-  if (why.empty() && analysis.devices.empty()) return "none: of the host alone, few faults can be told";
+  if (why.empty() && analysis.devices.empty()) return "none (host activity alone reveals few faults)";
   return why.empty() ? "none: nothing stands out" : "none is named, but " + why;
 }
 

@@ -167,7 +167,7 @@ prof::Status checkOptions(const RunOptions& options) {
     return prof::Error{"--dump-on needs a flight recorder. Add its size, for example --ring 256M"};
   }
   if (!when.slowStep && !options.stepRange.empty()) {
-    return prof::Error{"--step-range says what a slow step is. Add --dump-on slow-step, or leave it out"};
+    return prof::Error{"--step-range defines a slow step. Add --dump-on slow-step, or leave it out"};
   }
   if (when.slowStep && !options.sources.nvtx) {
     return prof::Error{"--dump-on slow-step finds steps by their NVTX ranges. Add nvtx to --trace"};
@@ -176,7 +176,7 @@ prof::Status checkOptions(const RunOptions& options) {
     return prof::Error{"a flight recorder keeps no CPU samples. Leave samples out of --trace, or --ring"};
   }
   if (options.sampler != Sampler::Auto && !options.sources.samples) {
-    return prof::Error{"--sampler says where CPU samples come from. Add samples to --trace, or leave it out"};
+    return prof::Error{"--sampler chooses the source of CPU samples. Add samples to --trace, or leave it out"};
   }
   if (options.samplePeriodNs < 50'000 || options.samplePeriodNs > 1'000'000'000) {
     return prof::Error{"--sample-rate has to be from 1 to 20000 in a second, for example --sample-rate 1000"};
@@ -190,7 +190,7 @@ prof::Status checkOptions(const RunOptions& options) {
   if (options.captureRange.empty()) return {};
   if (!options.sources.nvtx) return prof::Error{"--capture-range is an NVTX range. Add nvtx to --trace"};
   if (options.delayNs > 0 || options.durationNs > 0) {
-    return prof::Error{"--capture-range says when to record, and so do --delay and --duration. Choose one of the two"};
+    return prof::Error{"--capture-range chooses when to record, and so do --delay and --duration. Use one of the two"};
   }
   return {};
 }

@@ -220,7 +220,7 @@ void PythonSampler::fail(Process& process) {
   if (std::exchange(refused_, true)) return;
   notes_.push_back(fmt::format(
       "lines of Python programs are not recorded: the kernel does not let lacuna read the memory of process "
-      "{}. Remedy: lacuna doctor tells what to do",
+      "{}. Remedy: see lacuna doctor",
       target.pid()));
 }
 

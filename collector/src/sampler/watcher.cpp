@@ -123,11 +123,11 @@ void Watcher::startLooking(pid_t pid) {
     notes_.push_back(fmt::format(
         "CPU samples come from timers in the programs ({}): the kernel's tick bounds how many there are, and thread "
         "states were looked at every 20 ms in /proc.{}",
-        why, sampler_.why.empty() ? "" : " lacuna doctor says how to have the kernel's samples."));
+        why, sampler_.why.empty() ? "" : " lacuna doctor explains how to get the kernel's samples."));
   } else {
     notes_.push_back(
         fmt::format("threads were looked at every 10 ms in /proc ({}): states and CPU time, no call stacks.{}", why,
-                    sampler_.why.empty() ? "" : " lacuna doctor says what to do."));
+                    sampler_.why.empty() ? "" : " lacuna doctor has the remedy."));
   }
 }
 

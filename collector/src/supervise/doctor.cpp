@@ -285,7 +285,7 @@ Finding cupti() {
     finding.remedy = "Record on a machine with an NVIDIA GPU and driver.";
   } else {
     finding.detail += fmt::format(", but refuses with code {}.", code);
-    finding.remedy = "Install the CUPTI that belongs to the driver's CUDA version; the line on the driver tells that.";
+    finding.remedy = "Install the CUPTI of the driver's CUDA version, which the driver's line shows.";
   }
   return finding;
 }

@@ -112,11 +112,11 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
       {sources.cusolver, {"CUSOLVER_NVTX_LEVEL", "2"}},
   }};
   for (const auto& [wanted, setting] : switches) {
-    if (wanted) setUnlessUsers(environment, setting.first, setting.second, "the library annotates as that says");
+    if (wanted) setUnlessUsers(environment, setting.first, setting.second, "it decides what the library annotates");
   }
   if (sources.gpuCounters) addCuptiSetting(environment, "gpu-counters");
   if (sources.nvtx && !sources.nccl)
-    setUnlessUsers(environment, "NCCL_NVTX_DISABLE", "1", "NCCL annotates as that says");
+    setUnlessUsers(environment, "NCCL_NVTX_DISABLE", "1", "it decides whether NCCL annotates");
   return environment;
 }
 

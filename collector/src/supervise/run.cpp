@@ -597,7 +597,7 @@ class Supervisor {
         options_.captureRange.empty()
             ? "nothing was recorded: the program ended before --delay was over. Remedy: a shorter --delay"
             : fmt::format("nothing was recorded: no NVTX range '{}' was opened. Remedy: give --capture-range the name "
-                          "of a range as the program says it.",
+                          "of a range exactly as the program opens it.",
                           options_.captureRange));
   }
 

@@ -86,7 +86,7 @@ prof::Result<std::string> dumpRecording(Control& page, const fs::path& control) 
   if (!waitForDump(page, wish, control)) return fmt::format("the dump will be in or beside {}", output.string());
   if (page.dumpFailed.load() != 0) {
     return prof::Error{
-        fmt::format("the dump could not be written to {}; lacuna run says why at its end. Remedy: make "
+        fmt::format("the dump could not be written to {}; lacuna run prints the reason at its end. Remedy: make "
                     "room there",
                     output.parent_path().string())};
   }

@@ -102,7 +102,7 @@ Result<Bytes> readBlob(const base::InputFile& file, const BlockEntry& entry) {
   Bytes headerBytes;
   auto header = readHeader(file, entry, headerBytes);
   if (!header.ok()) return header.error();
-  const Error damaged{fmt::format("the block at byte {} does not hold what its header says", entry.offset)};
+  const Error damaged{fmt::format("the block at byte {} does not match its header", entry.offset)};
   if (header->sections.empty()) return damaged;
   const Section& section = header->sections.front();
   Bytes stored(section.storedBytes);

@@ -81,7 +81,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shar
   const Offsets offsets(header.maxSegments);
   if (static_cast<std::size_t>(status.st_size) < offsets.end) {
     ::close(fd);
-    return Error{fmt::format("{}: shorter than its header says", path.string())};
+    return Error{fmt::format("{}: shorter than its header claims", path.string())};
   }
   void* at =
       mmap(nullptr, offsets.end, PROT_READ | PROT_WRITE, (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);

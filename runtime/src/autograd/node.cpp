@@ -332,7 +332,7 @@ void beginInPlace(const Op& op, const Tensor& target) {
 
 void beginInPlaceOnEach(const Op& op, const Tensor& target) {
   if (!checked(target)->contiguous && repeatsMemory(*target.impl()))
-    op.fail("in place on " + target.shape().toString() + " of which elements share memory");
+    op.fail("in place on " + target.shape().toString() + " whose elements share memory");
   beginInPlace(op, target);
 }
 

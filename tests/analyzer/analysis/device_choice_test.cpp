@@ -65,7 +65,7 @@ TEST(DeviceChoice, AChoiceOfNoneSaysWhatThereIs) {
                 "no device 'cuda:0' of rank 1 did any work here; there is: rank 0 on cuda:0, rank 1 on cuda:1"},
            Case{withoutRanks, optionsOf("cuda:1"), "no device 'cuda:1' did any work here; there is: cuda:0"},
            Case{withoutRanks, optionsOf("", 0),
-                "the trace does not say of which rank it is, so --rank 0 selects nothing; leave it out"},
+                "the trace does not name its rank, so --rank 0 selects nothing; leave it out"},
            Case{idle, optionsOf("cuda:0"), "no device did any work here, so --device selects nothing; leave it out"},
            Case{idle, optionsOf("", 3), "no device did any work here, so --rank selects nothing; leave it out"},
        }) {

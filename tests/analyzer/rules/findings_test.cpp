@@ -267,9 +267,9 @@ TEST(Findings, AGainThatNobodyPlayedIsNotNothing) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->gainBasis, GainBasis::None);
   EXPECT_EQ(finding->baseNsPerStep, 0);
-  EXPECT_EQ(finding->notPredicted, "nothing in the trace says what the device waits for");
+  EXPECT_EQ(finding->notPredicted, "the trace does not show why the device waits");
   EXPECT_THAT(renderText(analysis, {{"findings"}, 200, false}),
-              testing::HasSubstr("gain  not predicted: nothing in the trace says what the device waits for"));
+              testing::HasSubstr("gain  not predicted: the trace does not show why the device waits"));
   EXPECT_THAT(renderJson(analysis), testing::HasSubstr("\"gain_basis\": \"none\""));
   EXPECT_THAT(renderHtml(analysis), testing::HasSubstr("gain: not predicted: nothing in the trace"));
 }

@@ -144,7 +144,7 @@ int SqliteFile::listTables() {
   return code;
 }
 
-/// SQLite reads a file that is shorter than its header says, or of whose tables one is not understood, only for who may
+/// SQLite reads a file that is shorter than its header claims, or of whose tables one is not understood, only for who may
 /// mend it by hand. Nothing is written all the same.
 void SqliteFile::openDamaged(const std::string& why) {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);

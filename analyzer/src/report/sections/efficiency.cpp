@@ -93,10 +93,10 @@ Lines notes(const Analysis& analysis) {
     out.push_back(fmt::format(" MFU at least {} (peaks of {}), from operators whose arithmetic is known",
                               prof::shareText(stats.mfu), stats.peaks.source));
   if (stats.rows.empty()) {
-    out.emplace_back(" no operator tells the shapes of its inputs, so no roofline");
+    out.emplace_back(" shapes of inputs are not recorded, so there is no roofline");
   }
   if (!stats.rows.empty() && !hasRoof(stats))
-    out.emplace_back(" what this device could do at most is not known, so no row says how near it comes");
+    out.emplace_back(" peak throughput of this device is unknown; distance from the roofline is not shown");
   return out;
 }
 

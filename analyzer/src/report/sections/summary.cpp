@@ -52,7 +52,7 @@ std::string whyRecordingCosts(const Analysis& analysis) {
 std::string overheadLine(const Analysis& analysis) {
   const SelfOverhead& overhead = analysis.of<SelfOverhead>();
   if (!overhead.known) return {};
-  return fmt::format("Recording added about {} {} ({}){}; ± says how much of a figure that may be.",
+  return fmt::format("Recording added about {} {} ({}){}; ± marks how much of a figure may come from recording.",
                      prof::timeText(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
                      prof::shareText(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))),
                      whyRecordingCosts(analysis));

@@ -86,7 +86,7 @@ void detect(const Facts& facts, Outcome& out) {
   finding.evidence = facts.evidenceOf(cause);
   if (const std::string_view change = withoutCause(cause); !change.empty())
     return out.addBounded(std::move(finding), change);
-  finding.notPredicted = unnamed ? "nothing in the trace says what the device waits for"
+  finding.notPredicted = unnamed ? "the trace does not show why the device waits"
                                  : fmt::format("no replay does without {}", causeLabel(cause));
   out.addAsItIs(std::move(finding));
 }
