@@ -123,8 +123,7 @@ std::string noneWanted(const std::vector<DeviceAccount>& all, const AnalysisOpti
   if (!options.device.empty() && !any([&](const DeviceAccount& account) { return account.label == options.device; }))
     return fmt::format("no device '{}' did any work here; there is: {}", options.device, known(all, false));
   if (!any([](const DeviceAccount& account) { return account.rank >= 0; })) {
-    return fmt::format("the trace does not name its rank, so --rank {} selects nothing; leave it out",
-                       *options.rank);
+    return fmt::format("the trace does not name its rank, so --rank {} selects nothing; leave it out", *options.rank);
   }
   const std::string device = options.device.empty() ? "no device" : fmt::format("no device '{}'", options.device);
   return fmt::format("{} of rank {} did any work here; there is: {}", device, *options.rank, known(all, true));

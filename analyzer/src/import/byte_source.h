@@ -12,8 +12,8 @@
 
 namespace lacuna::analyzer {
 
-/// The bytes of a file from front to back, decompressed when it is gz or zstd (recognised by its content). One thread at a
-/// time.
+/// The bytes of a file from front to back, decompressed when it is gz or zstd (recognised by its content). One thread
+/// at a time.
 class ByteSource {
  public:
   static prof::Result<std::unique_ptr<ByteSource>> open(const std::filesystem::path& path,

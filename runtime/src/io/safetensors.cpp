@@ -59,7 +59,8 @@ std::string described(DType dtype, const Shape& shape) {
 Metadata withChecksums(const TensorMap& tensors, const Metadata& metadata) {
   Metadata all = metadata;
   for (const auto& [key, value] : metadata) {
-    if (isChecksum(key)) fail(kSave, "the metadata's '" + key + "' is reserved for the checksums that the file writes itself");
+    if (isChecksum(key))
+      fail(kSave, "the metadata's '" + key + "' is reserved for the checksums that the file writes itself");
   }
   const std::string sum = checksumOf(metadata);
   all.emplace(kChecksum, sum);

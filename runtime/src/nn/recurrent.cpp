@@ -159,8 +159,8 @@ void Recurrent::checkStates(const Tensor& x, const Tensor& states, const char* w
                      weights_[0].hidden.size(1)};
   if (x.rank() != 3 || states.shape() != wanted) {
     fail(kind(), std::string(what) + " " + states.shape().toString() + " for input " + x.shape().toString() +
-                     " [n,time,features]; expected [layers·directions,n,hidden] with " +
-                     std::to_string(wanted[0]) + " layers·directions and " + std::to_string(wanted[2]) + " hidden");
+                     " [n,time,features]; expected [layers·directions,n,hidden] with " + std::to_string(wanted[0]) +
+                     " layers·directions and " + std::to_string(wanted[2]) + " hidden");
   }
 }
 

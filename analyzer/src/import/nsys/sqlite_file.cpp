@@ -144,8 +144,8 @@ int SqliteFile::listTables() {
   return code;
 }
 
-/// SQLite reads a file that is shorter than its header claims, or of whose tables one is not understood, only for who may
-/// mend it by hand. Nothing is written all the same.
+/// SQLite reads a file that is shorter than its header claims, or of whose tables one is not understood, only for who
+/// may mend it by hand. Nothing is written all the same.
 void SqliteFile::openDamaged(const std::string& why) {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);

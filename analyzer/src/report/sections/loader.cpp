@@ -80,7 +80,8 @@ Lines notes(const Analysis& analysis) {
                               perStep(analysis), bandInBrackets(analysis.meanStepBands()[Cause::LoaderWait], waitNs)));
   }
   if (!loader.workersKnown)
-    out.push_back(" the number of workers is unknown: the trace has the waits, but not the threads that prepare batches");
+    out.push_back(
+        " the number of workers is unknown: the trace has the waits, but not the threads that prepare batches");
   if (loader.busyNs == 0) return out;
   std::string stages;
   for (std::size_t i = 0; i < kLoaderStages.size(); ++i) {

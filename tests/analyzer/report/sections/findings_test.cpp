@@ -137,8 +137,7 @@ TEST(FindingsSection, EvidenceNamesWhoseItIsAsTheSystemDoes) {
 }
 
 TEST(FindingsSection, WithoutDevicesNothingIsCertain) {
-  EXPECT_EQ(sectionText(withoutResults(), "findings"),
-            "\nFindings\n none (host activity alone reveals few faults)\n");
+  EXPECT_EQ(sectionText(withoutResults(), "findings"), "\nFindings\n none (host activity alone reveals few faults)\n");
   EXPECT_EQ(sectionText(withSteps(1), "findings"), "\nFindings\n none: nothing stands out\n");
   EXPECT_EQ(jsonAt(withoutResults(), "/findings"), "[]");
 }

@@ -132,8 +132,10 @@ TEST(SummarySection, ThePartsOfTheCostOfRecordingAreATable) {
   EXPECT_THAT(sectionText(analysis, "summary"), Not(HasSubstr("Recording added")));
   analysis.of<SelfOverhead>() = {.known = true, .parts = {{"range", 4'000, 125, 500'000}}, .nsPerStep = 500'000};
   // 0.5 of 10 ms.
-  EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
-              HasSubstr("Recording added about 500 µs to a step (5.0 %); ± marks how much of a figure may come from recording."));
+  EXPECT_THAT(
+      withoutBreaks(sectionText(analysis, "summary")),
+      HasSubstr(
+          "Recording added about 500 µs to a step (5.0 %); ± marks how much of a figure may come from recording."));
   EXPECT_THAT(cellsOf(reportTable(analysis, "self_overhead"), 0, {"kind", "events", "ns_each", "ns_per_step"}),
               ElementsAre("range", "4000", "125.0", "500 µs"));
   EXPECT_EQ(jsonAt(analysis, "/self_overhead/ns_per_step"), "500000");
