@@ -180,7 +180,7 @@ TEST_F(DoctorTest, EachRefusalOfCuptiHasItsRemedy) {
       {"39", {"another profiler holds it", "End the other profiler"}},
       {"15", {"without a driver it cannot record", "with an NVIDIA GPU and driver"}},
       {"999", {"without a driver it cannot record", "with an NVIDIA GPU and driver"}},
-      {"7", {"refuses with code 7", "the CUPTI that belongs to the driver's CUDA version"}}};
+      {"7", {"refuses with code 7", "the CUPTI of the driver's CUDA version"}}};
   for (const auto& [code, words] : refusals) {
     const Finding refused = withStandIns("cupti", "STAND_IN_SUBSCRIBE=" + code);
     EXPECT_EQ(refused.state, "missing") << code;

@@ -150,7 +150,7 @@ TEST(Report, TablesKeepTheirColumnsInANarrowTerminal) {
   }
   analysis.of<EfficiencyStats>().rows[0].ofRoof = -1;
   const std::string withoutPeaks = renderText(analysis, {{"efficiency"}, 120, false});
-  EXPECT_THAT(withoutPeaks, HasSubstr("what this device could do at most is not known"));
+  EXPECT_THAT(withoutPeaks, HasSubstr("peak throughput of this device is unknown"));
   EXPECT_THAT(withoutPeaks, Not(HasSubstr("of the roof")));
 }
 

@@ -271,7 +271,7 @@ TEST(Findings, AGainThatNobodyPlayedIsNotNothing) {
   EXPECT_THAT(renderText(analysis, {{"findings"}, 200, false}),
               testing::HasSubstr("gain  not predicted: the trace does not show why the device waits"));
   EXPECT_THAT(renderJson(analysis), testing::HasSubstr("\"gain_basis\": \"none\""));
-  EXPECT_THAT(renderHtml(analysis), testing::HasSubstr("gain: not predicted: nothing in the trace"));
+  EXPECT_THAT(renderHtml(analysis), testing::HasSubstr("gain: not predicted: the trace does not show"));
 }
 
 class AnyFindings : public testing::TestWithParam<std::uint32_t> {};
