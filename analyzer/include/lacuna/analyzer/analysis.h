@@ -43,7 +43,7 @@ class Results {
 class Calibration;
 
 struct AnalysisOptions {
-  /// Positions of the first step and of the one behind the last, as listed in Steps::all.
+  /// Positions of the first step and of the one after the last, as listed in Steps::all.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> steps;
   std::string device;  ///< "cuda:3", or empty for all
   std::optional<std::int32_t> rank;
@@ -106,7 +106,7 @@ struct IdleCauses {
   std::array<std::vector<DeviceSegment>, kCauseCount> longest;
 };
 
-/// The parts of the window before the first and behind the last work of any device.
+/// The parts of the window before the first and after the last work of any device.
 struct StretchesWithoutDevices {
   WithoutDevices before, after;
 };
@@ -114,7 +114,7 @@ struct StretchesWithoutDevices {
 /// Facts about the program and the machine, from the trace.
 struct ProgramFacts {
   std::vector<std::pair<std::string, std::string>> knobs;  ///< settings that the program announced
-  std::uint32_t hostCores = 0;                             ///< 0 when the trace does not say
+  std::uint32_t hostCores = 0;                             ///< 0 where the trace lacks it
   std::uint64_t droppedEvents = 0;
 };
 
@@ -126,7 +126,7 @@ struct Ledgers {
   RecordingBands bands;       ///< where recording itself may be in them
 };
 
-/// A trace as its analyses see it, with what they found: everything that a report says about one trace.
+/// A trace as its analyses see it, with what they found: everything that a report shows about one trace.
 struct Analysis {
   std::shared_ptr<const Store> store;
   AnalysisOptions options;
@@ -162,9 +162,9 @@ struct Analysis {
   [[nodiscard]] Ledger meanStepLedger() const;
   /// The time between those steps, for one device and step.
   [[nodiscard]] Ledger meanPauseLedger() const;
-  /// The sum of meanStepLedger(): what shares "of a step" are of.
+  /// The sum of meanStepLedger(). Shares "of a step" are parts of it.
   [[nodiscard]] std::int64_t meanStepNs() const;
-  /// What recording may have added to the entries of meanStepLedger(), and to a step of steps.all.
+  /// Time that recording may have added to the entries of meanStepLedger(), and to a step of steps.all.
   [[nodiscard]] Ledger meanStepBands() const;
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };

@@ -16,7 +16,7 @@ namespace lacuna::analyzer {
 /// One stack of ranges, merged over all the times that it was open.
 struct FlameNode {
   prof::StringId name;
-  bool mergesSteps = false;  ///< ranges that mark steps and have different names, of which `name` is the first
+  bool mergesSteps = false;  ///< ranges that mark steps and have different names; `name` is the first of these
   prof::ThreadId thread;     ///< set for the nodes below the root: one a thread, without a name
   std::uint32_t parent = 0;
   std::uint32_t depth = 0;
@@ -36,7 +36,7 @@ struct FlameGraph {
 /// Ranges that reach out of the window count with the part inside. One pass, memory by the number of distinct stacks.
 prof::Result<FlameGraph> flameGraph(const Store& store, prof::TimeWindow window = {}, const Progress& progress = {});
 
-/// How long the events of one name take. Buckets are equally wide on a logarithmic scale from shortest to longest.
+/// The durations of the events of one name. Buckets are equally wide on a logarithmic scale from shortest to longest.
 struct DurationHistogram {
   std::vector<std::uint64_t> counts;
   std::uint64_t events = 0;

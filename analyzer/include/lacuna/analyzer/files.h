@@ -41,7 +41,7 @@ enum class Format {
 struct ExportOptions {
   /// The table to write as Csv or TableJson.
   std::string table = "kernel";
-  /// Whether a file of that name may be replaced.
+  /// Keeps or replaces a file that has that name already.
   prof::Existing existing = prof::Existing::Replace;
   Progress progress;
   /// Hears what the format cannot hold, in words for people.
@@ -66,11 +66,11 @@ prof::Status exportTrace(const Store& store, const std::filesystem::path& path, 
 prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
 
-/// How a trace's clock was brought to that of the first one.
+/// The way in which a trace's clock was brought to that of the first one.
 enum class AlignedBy : std::uint8_t {
   Reference,    ///< it is the first one
   Collectives,  ///< the ends of the collectives that both took part in
-  Clocks,       ///< what both clocks say of the time of day
+  Clocks,       ///< the time of day by both clocks
   Markers,      ///< the starts of the steps with the same marker
   Start,        ///< nothing better: both traces' first moments are laid on each other
 };
@@ -79,7 +79,7 @@ std::string_view nameOf(AlignedBy how);
 struct Alignment {
   AlignedBy how = AlignedBy::Reference;
   std::int64_t offsetNs = 0;  ///< was added to the trace's times
-  std::uint64_t matches = 0;  ///< collectives or markers that say so
+  std::uint64_t matches = 0;  ///< collectives or markers that show it
   std::int64_t spreadNs = 0;  ///< median distance of single matches from the offset
 };
 

@@ -118,7 +118,7 @@ struct PredictionDoubt {
 
 struct Prediction {
   std::int64_t measuredNsPerStep = 0;
-  std::int64_t baseNsPerStep = 0;  ///< the simulation without a change; how far it is from measured says how good it is
+  std::int64_t baseNsPerStep = 0;  ///< the simulation without a change; its distance from measured shows how good it is
   std::int64_t predictedNsPerStep = 0;
   /// The interval that 19 of 20 measured steps should lie in: from the spread of the recorded steps, how far the
   /// unchanged replay is off, what is known of the model's error and, where a change rests on one, its calibration.
@@ -190,7 +190,7 @@ class GainSum {
 /// "minus"
 std::string_view textOf(GainSum::Op op);
 
-/// How a finding's gain and the ends of its interval came about: in time of a step, or in bytes.
+/// The derivation of a finding's gain and of the ends of its interval: in time of a step, or in bytes.
 struct GainChain {
   std::string change;                    ///< "loader.workers=4": what was replayed; empty without a replay
   std::optional<Prediction> prediction;  ///< of that change
@@ -234,9 +234,9 @@ struct Evidence {
   prof::ThreadId thread{};  ///< what the device waits for, or what did not get on
 };
 
-/// How a gain was found, from the surest down.
+/// The ways to find a gain, from the surest down.
 enum class GainBasis : std::uint8_t {
-  None,        ///< it is not predicted: Finding::notPredicted says why
+  None,        ///< it is not predicted: Finding::notPredicted has the reason
   Replay,      ///< the run replayed with the change
   Trace,       ///< read off the trace, without a replay
   UpperBound,  ///< the run replayed without any of what the finding is about: no change gains more

@@ -81,7 +81,7 @@ WorkKind workKind(TrackKind track, std::string_view name);
 /// Nesting depths of a track that have lanes; deeper events are counted.
 inline constexpr std::size_t kMostLanes = 1024;
 
-/// Curves of a device's memory: of all of it, and of a role with its words behind this, by prof::MemoryRole.
+/// Curves of a device's memory: of all of it, and of a role, whose words follow this, by prof::MemoryRole.
 inline constexpr std::string_view kMemoryCurve = "memory";
 inline constexpr std::string_view kRoleCurve = "memory · ";
 inline constexpr std::array<std::string_view, 9> kRoleCurves{"not known",   "parameters",    "gradients",
@@ -168,8 +168,7 @@ class LiveTracks {
 inline constexpr std::uint64_t kTracksWorthKeeping = 2'000'000;
 
 /// The tracks kept in the store's file or in the cache folder, when they are there, whole and of the same content and
-/// version; else null. Opening reads their pyramids; events are read when they are looked at. The set keeps the file
-/// open.
+/// version; else null. Opening reads their pyramids; events are read when they are needed. The set keeps the file open.
 std::shared_ptr<const TrackSet> loadTracks(const Store& store);
 /// Those, or else new ones (see buildTracks).
 prof::Result<std::shared_ptr<const TrackSet>> openTracks(const Store& store, const Progress& progress = {});
@@ -205,7 +204,7 @@ struct NameSum {
   std::int64_t totalNs = 0;
   std::int64_t longestNs = 0;
 };
-/// How much of a window a queue or device was at work: busyNs + idleNs is the window's length.
+/// The time of a window that a queue or device was at work: busyNs + idleNs is the window's length.
 struct BusySum {
   std::string label;
   bool device = false;  ///< any queue of the device counts
@@ -238,7 +237,7 @@ std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& n
 /// that a walk from one to the next comes to all of them.
 std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
                                     bool forward, const SearchWanted& wanted = {});
-/// How many events match; stops early, with what it has, when progress answers false.
+/// Number of events that match; stops early, with what it has, when progress answers false.
 std::uint64_t countMatches(const TrackSet& tracks, const NameMatches& names, const Progress& progress = {});
 
 /// The call or range that started a piece of device work, or the work that a call or range started, at most `limit`:

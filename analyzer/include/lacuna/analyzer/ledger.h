@@ -78,7 +78,7 @@ struct LedgerScope {
 /// Called with contiguous segments in time order that cover the window exactly; neighbours may share a cause.
 using LedgerSink = std::function<void(const LedgerSegment&)>;
 
-/// The time inside of iterations behind the marker of each: the thread of the steps does the program's own work there,
+/// The time inside of iterations after the marker of each: the thread of the steps does the program's own work there,
 /// also where nothing was recorded.
 struct StepPauses {
   prof::ProcessId process;
@@ -146,8 +146,8 @@ EventCosts eventCosts(const Store& store);
 /// Devices whose work the threads of their queues recorded as ranges.
 std::unordered_set<prof::DeviceId> cpuDevices(const Store& store);
 
-/// How much of each entry of a ledger may be recording: a figure without the recorder lies between the entry less its
-/// band and the entry. Zeros where the trace does not say.
+/// The part of each entry of a ledger that may be recording: a figure without the recorder lies between the entry less
+/// its band and the entry. Zeros where the trace does not show it.
 struct RecordingBands {
   Ledger run;                 ///< of Ledgers::run
   std::vector<Ledger> steps;  ///< of Ledgers::steps
@@ -210,7 +210,7 @@ struct DeviceAccount {
 };
 
 /// The colour of a cause wherever it is shown: in the window and on the page. 0xFFRRGGBB, for a dark or a light ground.
-/// Any two can be told apart with any common colour blindness.
+/// Any two differ for people with any common colour blindness.
 std::uint32_t causeColour(Cause cause, bool dark);
 /// The nearest of a terminal's 256 colours that are as far from each other.
 int terminalColour(Cause cause);

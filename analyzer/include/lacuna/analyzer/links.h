@@ -27,7 +27,7 @@ struct EventRef {
   friend bool operator==(const EventRef&, const EventRef&) = default;
 };
 
-/// Who belongs to whom among the things that events refer to, from the small tables. Lists hold ids in order.
+/// The tree of owners among the things that events refer to, from the small tables. Lists hold ids in order.
 struct OwnerTree {
   struct ProcessNode {
     prof::ProcessId id;
@@ -48,7 +48,7 @@ struct OwnerTree {
   [[nodiscard]] const DeviceNode* device(prof::DeviceId id) const;
   /// None for an id that the trace does not list.
   [[nodiscard]] prof::ProcessId processOf(prof::ThreadId id) const;
-  /// Where the trace does not say who fills a queue, the process of the only other choice, if there is just one
+  /// Where the trace does not show who fills a queue, the process of the only other choice, if there is just one
   /// process.
   [[nodiscard]] prof::ProcessId processOf(prof::QueueId id) const;
   [[nodiscard]] prof::DeviceId deviceOf(prof::QueueId id) const;
@@ -65,10 +65,10 @@ struct OwnerTree {
   std::vector<QueueOwner> queues_;                                   // by id
 };
 
-/// How the rows of a store belong together; got from Store::links(). Each kind of link is computed when it is first
-/// asked for, once, in time linear in the rows concerned: the tables are streamed, and what is kept is 4 to 8 bytes for
-/// each row that takes part. Safe for many threads; who comes while a kind is computed waits for it. Questions
-/// themselves take constant time unless they say otherwise. Tables of more than 2^31 rows are not linked.
+/// The links between the rows of a store; got from Store::links(). Each kind of link is computed when it is first asked
+/// for, once, in time linear in the rows concerned: the tables are streamed, and what is kept is 4 to 8 bytes for each
+/// row that takes part. Safe for many threads; a thread that comes while a kind is computed waits for it. Questions
+/// themselves take constant time unless noted otherwise. Tables of more than 2^31 rows are not linked.
 class Links {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -151,7 +151,7 @@ std::string_view nameOf(CollectiveKind kind);
 /// By the name of a function of NCCL, of an operation of PyTorch, or of a kernel.
 CollectiveKind collectiveKind(std::string_view name);
 
-/// How much a collective moves. 0 where that is not known.
+/// The volume that a collective moves. 0 where that is not known.
 struct CollectiveVolume {
   std::uint64_t bytes = 0;           ///< that a rank puts in
   std::uint64_t algorithmBytes = 0;  ///< the whole buffer: what bandwidth is commonly counted by
@@ -163,7 +163,7 @@ CollectiveVolume volumeOfMessage(CollectiveKind kind, std::uint64_t bytes, std::
 
 struct Communicator {
   std::string name;         ///< for people, or NCCL's number as its logs print it; empty: not known
-  std::string group;        ///< the process group, of which several may be called the same
+  std::string group;        ///< the process group; several may have the same name
   std::uint32_t ranks = 0;  ///< 0: not known
   friend bool operator==(const Communicator&, const Communicator&) = default;
 };

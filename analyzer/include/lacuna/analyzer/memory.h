@@ -24,13 +24,13 @@ struct LiveTensor {
   std::string_view op;
   prof::TimeNs allocatedNs = 0;
 };
-/// How long a tensor that is alive at the peak has been there, and how long it stays.
+/// The age of a tensor that is alive at the peak, and the time that it stays.
 struct TensorLife {
   prof::DeviceId device;
   prof::TimeNs freedNs = 0;
   bool freed = false;            ///< false: alive until the end of the trace
   std::uint64_t stepsOld = 0;    ///< steps that began since it was allocated
-  std::uint64_t stepsAhead = 0;  ///< steps that begin behind the peak while it is alive
+  std::uint64_t stepsAhead = 0;  ///< steps that begin after the peak while it is alive
 };
 struct MemoryPoint {
   prof::TimeNs timeNs = 0;
@@ -42,7 +42,7 @@ constexpr prof::MemoryRole knownRole(prof::MemoryRole role) {
   return static_cast<std::size_t>(role) < kRoleCount ? role : prof::MemoryRole::Other;
 }
 std::string_view roleName(prof::MemoryRole role);
-/// The same for people: of what nobody said what it is for, that that is not known.
+/// The same in words for people; for memory whose purpose nobody gave, that it is not known.
 std::string_view roleWords(prof::MemoryRole role);
 struct MemoryStats {
   bool present = false;
@@ -56,7 +56,7 @@ struct MemoryStats {
   std::vector<std::uint64_t> stepEndBytes;   ///< alive at the end of each step that ends within the window, or before
   std::vector<std::uint64_t> stepPeakBytes;  ///< by position in steps.all; what no end is known of is not complete
   std::uint64_t allocations = 0;
-  std::uint64_t segmentCalls = 0;     ///< times that the allocator went to the device or system, behind the warm-up
+  std::uint64_t segmentCalls = 0;     ///< times that the allocator went to the device or system, after the warm-up
   std::uint64_t segmentReleases = 0;  ///< and gave segments back, likewise
   std::uint64_t stepSegmentCalls = 0;
   std::uint64_t stepSegmentReleases = 0;
@@ -74,7 +74,7 @@ struct RolePoint {
   [[nodiscard]] std::uint64_t totalBytes() const;
 };
 
-/// What a caching allocator held when it last had to take more from the device than ever before.
+/// The state of a caching allocator when it last had to take more from the device than ever before.
 struct AllocatorState {
   bool present = false;  ///< segments were recorded
   prof::TimeNs atNs = 0;
@@ -134,10 +134,10 @@ struct PeakEdit {
   std::string why;
   prof::MemoryRole role = prof::MemoryRole::Other;
   prof::TimeWindow allocated;  ///< when the blocks that it speaks of were
-  /// What the peak would be with this edit alone, made in every step; foreseePeaks() fills it in.
+  /// The peak with this edit alone, made in every step; foreseePeaks() fills it in.
   std::uint64_t peakAfterBytes = 0;
 
-  /// Whether a tensor that is alive at the peak is one of its blocks.
+  /// True when a tensor that is alive at the peak is one of its blocks.
   [[nodiscard]] bool concerns(const LiveTensor& tensor) const;
 };
 using PeakEdits = std::vector<PeakEdit>;  ///< of each device's own peak
@@ -163,7 +163,7 @@ struct LiveBlock {
 struct MemoryMoment {
   prof::TimeNs timeNs = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t reservedBytes = 0;  ///< held by caching allocators, 0 when the trace does not say
+  std::uint64_t reservedBytes = 0;  ///< held by caching allocators, 0 where the trace lacks it
   std::array<std::uint64_t, kRoleCount> byRole{};
   std::vector<LiveBlock> live;  ///< largest first
 

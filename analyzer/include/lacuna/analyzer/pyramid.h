@@ -104,7 +104,7 @@ class EventChunks {
   static constexpr std::size_t kGroup = 64;
   static constexpr std::size_t kChunk = 16384;
 
-  /// Whether a time that a file gives is one that sums and differences can be taken of.
+  /// True when sums and differences can be taken of a time that a file gives.
   [[nodiscard]] static constexpr bool isNearZero(prof::TimeNs time) {
     constexpr prof::TimeNs kMost = prof::TimeNs{1} << 62;
     return time >= -kMost && time <= kMost;
@@ -192,7 +192,7 @@ class EventChunks {
   [[nodiscard]] std::span<const std::byte> chunkBytes(std::size_t chunk) const {
     return {chunkAt(chunk), sizes_[chunk]};
   }
-  /// Whether a reader would take all chunks from a file; of some times no sums and differences can be taken.
+  /// True when a reader would take all chunks from a file; of some times no sums and differences can be taken.
   [[nodiscard]] bool canBeKept() const;
   /// Bytes in memory.
   [[nodiscard]] std::uint64_t bytes() const;
@@ -231,7 +231,7 @@ class EventChunks {
     return size_ - first < kGroup ? size_ - first : kGroup;
   }
   [[nodiscard]] static std::uint64_t bits(const Group& group, unsigned width, std::size_t before, std::size_t i) {
-    // A column of equal values has no bits, and may stand behind the last word.
+    // A column of equal values has no bits, and may stand after the last word.
     if (width == 0) return 0;
     return bitsAt(wordsOf(group), before + i * width, width);
   }
@@ -285,7 +285,7 @@ struct PixelGrid {
   int width = 0;
 };
 
-/// What one pixel of a lane shows.
+/// The content of one pixel of a lane.
 struct Cell {
   prof::StringId name;  ///< of the longest event that touches it
   float busy = 0;       ///< covered share of its time; more than 0 where anything touches it, even an instant
@@ -299,7 +299,7 @@ class ByteOutput;
 
 /// Events that do not overlap, in time order: one nesting depth of one track. 5 or 6 bytes an event, and about 2.6 for
 /// the pyramid: power-of-two time buckets, each with its covered share, longest event and count, halved in number per
-/// level. The finest ones also tell the covered share of each of their sixteenths.
+/// level. The finest ones also hold the covered share of each of their sixteenths.
 class Lane {
  public:
   static constexpr std::size_t kNone = SIZE_MAX;

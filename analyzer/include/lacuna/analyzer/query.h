@@ -61,9 +61,9 @@ class Query {
   void add(ReportTables tables);
 
   /// Runs one statement. `columns` is called once with the names, when the first row is there or it is known that there
-  /// is none, and `row` for each row; answering false ends the query. An error says what SQLite says, what tables or
-  /// columns there are when one was not found, and what was damaged of what was read: the rows given so far may be
-  /// wrong then.
+  /// is none, and `row` for each row; answering false ends the query. An error has SQLite's message, the tables or
+  /// columns that there are when one was not found, and the damage in what was read: the rows given so far may be wrong
+  /// then.
   prof::Status run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
                    const std::function<bool(const std::vector<QueryValue>&)>& row);
 

@@ -37,8 +37,7 @@ std::string verdict(const Analysis& analysis);
 std::string noFindings(const Analysis& analysis);
 /// File, length, steps and devices in one line.
 std::string describeRun(const Analysis& analysis);
-/// How many steps there are and how long one takes: the median with its spread, or the mean where steps differ too
-/// much.
+/// Number of steps and the time of one: the median with its spread, or the mean where steps differ too much.
 std::string describeSteps(const Analysis& analysis);
 
 }  // namespace lacuna::analyzer

@@ -66,9 +66,9 @@ struct Step {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
   prof::TimeNs markEndNs = 0;  ///< where its marker ends
-  std::uint64_t samples = 0;   ///< batch size if the marker says so
+  std::uint64_t samples = 0;   ///< batch size if the marker has it
   bool warmUp = false;
-  bool isCut = false;  ///< the last one, where others have pauses behind their markers: its own is not known
+  bool isCut = false;  ///< the last one, where others have pauses after their markers: its own is not known
 
   [[nodiscard]] std::int64_t durNs() const { return endNs - startNs; }
   [[nodiscard]] bool within(prof::TimeWindow window) const {
@@ -91,7 +91,7 @@ struct Steps {
   std::vector<Step> all;
   std::vector<PhaseSpan> phases;  ///< of that thread, by start; none lies in another
 
-  /// Those behind the warm-up; empty only when there are no steps.
+  /// Those after the warm-up; empty only when there are no steps.
   [[nodiscard]] std::span<const Step> steady() const;
   /// The steady ones that lie within the window.
   [[nodiscard]] std::vector<Step> steadyWithin(prof::TimeWindow window) const;
@@ -101,7 +101,7 @@ struct Steps {
   [[nodiscard]] std::int64_t spreadNs() const;
 };
 
-/// How many of these, in their order, have begun (&Step::startNs) or ended (&Step::endNs) by then.
+/// Number of these, in their order, that have begun (&Step::startNs) or ended (&Step::endNs) by then.
 std::size_t countBy(std::span<const Step> steps, prof::TimeNs Step::*edge, prof::TimeNs at);
 /// The one that runs then; null between steps.
 const Step* stepAt(std::span<const Step> steps, prof::TimeNs at);
@@ -121,7 +121,7 @@ struct PauseWork {
 /// of few steps the shortest.
 void joinUsualPauses(std::vector<Step>& steps, std::span<const PauseWork> work = {});
 
-/// Lets a step begin behind the evaluation that opens it: asking for the first batch of an evaluation looks like asking
+/// Lets a step begin after the evaluation that opens it: asking for the first batch of an evaluation looks like asking
 /// for a batch to train on. `evaluations` come by start. Where half of the steps open with one (a network that
 /// teaches), it is part of the iteration.
 void leaveOutEvaluations(std::vector<Step>& steps, std::span<const prof::TimeWindow> evaluations,

@@ -72,10 +72,10 @@ constexpr std::size_t tableIndex() {
 /// part of a file that turns out to be damaged reads as zeros and is named in warnings().
 class Store {
  public:
-  /// What keeps the tables: memory, or a file. Internal.
+  /// The keeper of the tables: memory, or a file. Internal.
   class Backend;
 
-  /// Opens any source, told apart by its content: .lcn, Kineto or Chrome JSON, an nsys SQLite export, a Perfetto trace,
+  /// Opens any source, recognised by its content: .lcn, Kineto or Chrome JSON, an nsys SQLite export, a Perfetto trace,
   /// a memory snapshot (each also gz, zstd). Fails where the file cannot be read, is none of these, claims more than
   /// the budget allows, or the progress answered false; what is damaged in it is no failure (see warnings()).
   static prof::Result<std::shared_ptr<const Store>> open(const std::filesystem::path& path,
@@ -138,9 +138,9 @@ class Store {
   [[nodiscard]] std::uint32_t stringCount() const;
   /// First start and last end of all events; {0, 0} for an empty trace.
   [[nodiscard]] prof::TimeWindow span() const;
-  /// How rows belong together: launches, nesting, owners, allocations, flows. As long as the store.
+  /// The links between rows: launches, nesting, owners, allocations, flows. Valid as long as the store.
   [[nodiscard]] const Links& links() const { return *links_; }
-  /// What could not be read, in words for people; shown with every report.
+  /// The parts that could not be read, in words for people; shown with every report.
   [[nodiscard]] std::vector<std::string> warnings() const;
   /// The file that was opened, as it was named.
   [[nodiscard]] const std::filesystem::path& path() const;
@@ -263,7 +263,7 @@ class Args {
   struct Run {
     std::size_t begin = 0, end = 0;
   };
-  /// Rows of one key. Where files list their arguments event by event there are many runs, one behind the other.
+  /// Rows of one key. Where files list their arguments event by event there are many runs, one after the other.
   struct Runs {
     std::vector<Run> list;
     bool isAscending = true;

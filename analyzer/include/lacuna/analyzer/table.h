@@ -17,7 +17,7 @@
 /// the documentation follow from the declaration.
 namespace lacuna::analyzer {
 
-/// How people read the values of a column.
+/// The way that people read the values of a column.
 enum class ColumnKind : std::uint8_t {
   Text,
   Name,   ///< of a kernel, an operator, a range: may be long
@@ -120,7 +120,7 @@ std::vector<Table> reportTables(const Analysis& analysis);
 Table reportTable(const Analysis& analysis, std::string_view key);
 /// With a line of the columns' keys.
 std::string tableCsv(const Table& table);
-/// What `lacuna report --list-sections` prints, and the tables of docs/report-json.md.
+/// The output of `lacuna report --list-sections`, and the tables of docs/report-json.md.
 std::string sectionListText();
 std::string sectionListJson();
 std::string sectionListMarkdown();

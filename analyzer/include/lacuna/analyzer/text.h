@@ -16,8 +16,8 @@ namespace lacuna::analyzer {
 std::size_t utf8SequenceLength(std::string_view text);
 /// The number of a character, from its valid sequence.
 std::uint32_t codeOf(std::string_view sequence);
-/// Whether a terminal obeys a character, or it changes what is around it unseen: control characters, marks that turn
-/// the direction of text, line separators.
+/// True for a character that a terminal obeys, or that changes what is around it unseen: control characters, marks that
+/// turn the direction of text, line separators.
 bool isUnseen(std::uint32_t code);
 /// The text with U+FFFD in place of each byte that belongs to no valid sequence. Names in traces are what programs
 /// gave.
@@ -30,7 +30,7 @@ std::string oneLine(std::string_view text);
 /// The beginning of a text in at most so many bytes, without half a character at its end.
 std::string_view headOf(std::string_view text, std::size_t bytes);
 
-/// Where the text has the part at or behind `from`, ASCII letters in either case; npos where it has not.
+/// Position of the part in the text at or after `from`, ASCII letters in either case; npos where it is not there.
 inline std::size_t findAnyCase(std::string_view text, std::string_view part, std::size_t from = 0) {
   const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
   const std::string_view rest = text.substr(from);
@@ -48,7 +48,7 @@ inline bool containsAny(std::string_view text, std::initializer_list<std::string
 inline bool containsAnyCase(std::string_view text, std::string_view part) {
   return findAnyCase(text, part) != std::string_view::npos;
 }
-/// Whether a name holds the pattern, in which '*' stands for anything; letters match in either case.
+/// True when a name holds the pattern, in which '*' stands for anything; letters match in either case.
 inline bool matchesPattern(std::string_view name, std::string_view pattern) {
   std::size_t at = 0;
   while (!pattern.empty()) {

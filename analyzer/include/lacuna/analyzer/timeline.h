@@ -13,10 +13,10 @@
 
 namespace lacuna::analyzer {
 
-/// What a host thread is doing, in rising order of precedence: where several cover an instant, the greatest wins.
+/// The activity of a host thread, in rising order of precedence: where several cover an instant, the greatest wins.
 enum class Activity : std::uint8_t {
   None,
-  Annotation,  ///< a step, a phase or a user's range: says where, not why
+  Annotation,  ///< a step, a phase or a user's range: shows where, not why
   Launch,      ///< inside a call that hands work to a device
   Operator,    ///< host work of a named operator
   OffCpu,      ///< the thread was not running, or was in a call of the operating system
@@ -27,7 +27,7 @@ enum class Activity : std::uint8_t {
 };
 inline constexpr std::size_t kActivityCount = 9;
 
-/// What a device queue is doing, in falling order of precedence.
+/// The work of a device queue, in falling order of precedence.
 enum class Work : std::uint8_t { Compute, Communication, Copy };
 inline constexpr std::size_t kWorkCount = 3;
 
@@ -63,7 +63,7 @@ struct QueueWait {
   prof::QueueId queue;
 };
 
-/// Who belongs to whom; the small tables of a trace, looked up by id.
+/// The owners of threads and queues; the small tables of a trace, looked up by id.
 struct Topology {
   std::unordered_map<prof::ThreadId, prof::ProcessId> processOfThread;
   std::unordered_map<prof::QueueId, prof::ProcessId> processOfQueue;

@@ -91,7 +91,7 @@ struct Analysis;
 
 /// The form of a change: NAME=WORD, NAME=N, NAME*F, or none, where only a run can show the effect.
 enum class ChangeArgument : std::uint8_t { Word, Number, Factor, None };
-/// Whether a pattern of names may or must follow a part's name, as in kernel:gelu*0.5.
+/// The need for a pattern of names after a part's name, as in kernel:gelu*0.5.
 enum class ChangeNames : std::uint8_t { None, Optional, Needed };
 enum class ChangeControl : std::uint8_t { None, CheckBox, Slider };
 
@@ -186,7 +186,7 @@ class Simulator {
   ~Simulator();
   Simulator(Simulator&&) noexcept;
 
-  /// An error, with the costliest kernels, where a change names kernels of which the run has none.
+  /// An error, with the costliest kernels, where a change names kernels that the run does not have.
   [[nodiscard]] prof::Status check(const Change& change) const;
   /// The step time with all of these changes at once. Costs a replay of up to a million rows.
   [[nodiscard]] Prediction play(std::span<const Change> changes) const;
