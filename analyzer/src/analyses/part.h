@@ -14,7 +14,7 @@ namespace lacuna::analyzer {
 class LaunchIndex;
 class RecordedCosts;
 
-/// A piece of the trace. `window` is its part of the analysed window; work of the window's steps may run behind that,
+/// A piece of the trace. `window` is its part of the analysed window; work of the window's steps may run after that,
 /// and `inSteps` is where such work can be.
 struct TraceChunk {
   const Timeline& timeline;
@@ -31,7 +31,7 @@ struct AnalysisPart {
   std::span<const AnalysisPart* const> inputs = {};
   /// Adds a chunk to what the earlier ones gave. Chunks come in order of time.
   void (*add)(Analysis& analysis, const TraceChunk& chunk) = nullptr;
-  /// Brings sums of chunks into their order; called once, behind the last chunk.
+  /// Brings sums of chunks into their order; called once, after the last chunk.
   void (*finish)(Analysis& analysis) = nullptr;
   /// Computes what needs all of the window at once.
   prof::Status (*compute)(Analysis& analysis) = nullptr;

@@ -27,7 +27,7 @@ using prof::TimeWindow;
 constexpr double kActive = 0.01;
 constexpr std::size_t kLongestDisplaced = 5;
 
-/// What each thread does from one moment to the next: the share of the time that it runs, and that it waits for a core.
+/// The use of each thread's time, moment by moment: the share that it runs, and the share that it waits for a core.
 class Sweep {
  public:
   Sweep(TimeWindow window, std::uint32_t cores, const ShareCurve& recorder)
@@ -131,7 +131,7 @@ class Sweep {
   double running_ = 0, waiting_ = 0, active_ = 0;
 };
 
-/// The threads' states moment by moment, where they say both when a thread runs and when it could.
+/// The threads' states moment by moment, where they show both when a thread runs and when it could.
 prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window, const Selection& only,
                                         std::uint32_t cores, const ShareCurve& recorder) {
   struct End {
@@ -212,8 +212,8 @@ prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
   return sweep.finish(store);
 }
 
-/// From the first steady step to the end of the last; all of the run where there are none. What a thread waits for
-/// while it imports and sets up says nothing of a step.
+/// From the first steady step to the end of the last; all of the run where there are none. Waits of a thread while it
+/// imports and sets up show nothing of a step.
 TimeWindow steadyStretch(const Analysis& analysis) {
   const std::vector<Step> steady = analysis.steps.steadyWithin(analysis.window);
   return steady.empty() ? analysis.window : TimeWindow{steady.front().startNs, steady.back().endNs};

@@ -20,16 +20,16 @@ struct DisplacedThread {
   std::vector<prof::TimeWindow> longest;  ///< stretches in which it kept losing, at most five
 };
 
-/// What the use of the host's cores by other programs took from this one. What its own threads took from each other is
-/// not in it, nor what the recorder took.
+/// The time that other programs took from this one by their use of the host's cores. It holds neither what its own
+/// threads took from each other, nor what the recorder took.
 struct CoreContention {
-  bool known = false;             ///< the trace tells when threads waited for a core, and how many cores there are
-  prof::TimeWindow window{0, 0};  ///< what was looked at
+  bool known = false;             ///< the trace shows when threads waited for a core, and how many cores there are
+  prof::TimeWindow window{0, 0};  ///< the time that was examined
   std::int64_t ranNs = 0;
   std::int64_t lostNs = 0;
   std::vector<DisplacedThread> threads;  ///< most lost first; without those that lost nothing
 
-  /// Of the time that threads wanted to run, 0 … 1.
+  /// The lost share of the time that threads wanted to run, 0 … 1.
   [[nodiscard]] double lostShare() const {
     return lostNs <= 0 ? 0 : static_cast<double>(lostNs) / static_cast<double>(ranNs + lostNs);
   }

@@ -19,7 +19,7 @@ namespace lacuna::analyzer {
 prof::Result<SelfOverhead> selfOverheadOf(const Store& store, prof::TimeWindow window, std::int64_t steps,
                                           const TableScope& scope, prof::TimeWindow work);
 
-/// Who records a range: a watcher of PyTorch does more for it than hand it over.
+/// The recorder of a range: a watcher of PyTorch does more for it than hand it over.
 enum class RangeKind : std::uint8_t { Other, Operator, Python };
 inline constexpr std::size_t kRangeKinds = 3;
 
@@ -35,15 +35,15 @@ class RangeKinds {
   std::unordered_map<prof::StringId, RangeKind> kinds_;
 };
 
-/// What recording cost some time: events, and nanoseconds for which the recorder may have taken the core.
+/// The cost of recording some time: events, and nanoseconds for which the recorder may have taken the core.
 struct RecordedTime : RecordedEvents {
   double takenNs = 0;
   /// At most the time itself.
   [[nodiscard]] std::int64_t of(std::int64_t ns, const EventCosts& costs) const;
 };
 
-/// When recording took time: of the host side by process and of executions by CPU device, as far as events tell, and
-/// what the recorder took of the cores.
+/// The times when recording took time: of the host side by process and of executions by CPU device, as far as events
+/// show, and what the recorder took of the cores.
 class RecordedCosts {
  public:
   /// Everything that `timeline` and the store's marks, allocations and counters hold within the window. `taken`
@@ -52,7 +52,7 @@ class RecordedCosts {
                                           prof::TimeWindow window, const ShareCurve& taken);
 
   [[nodiscard]] double ofHost(prof::ProcessId process, prof::TimeNs from, prof::TimeNs to) const;
-  /// Of the process with the thread that did `span`, from its first moment to its last.
+  /// Cost in the process with the thread that did `span`, from the first moment of `span` to its last.
   [[nodiscard]] std::int64_t within(const HostSpan& span) const;
   [[nodiscard]] double ofExecutions(prof::DeviceId device, prof::TimeNs from, prof::TimeNs to) const;
   /// An execution of that device; 0 for one that only the device stamps.

@@ -35,7 +35,7 @@ constexpr std::pair<std::string_view, double EventCosts::*> kCosts[] = {
     {"knob.self.cost.memory", &EventCosts::memoryNs},
 };
 
-/// No event takes a millisecond: what says so is damaged.
+/// No event takes a millisecond: a trace with a greater cost is damaged.
 constexpr double kMostCostNs = 1e6;
 
 /// Whatever the locale, which a program with windows takes from its user; 0 for what is no number of nanoseconds.
@@ -46,7 +46,7 @@ double costIn(std::string_view text) {
   return isCost ? ns : 0;
 }
 
-/// What belongs to no thread is everybody's.
+/// Anything that belongs to no thread is everybody's.
 bool holdsThread(const Selection& only, prof::ThreadId thread) {
   return !thread || only.holds(thread);
 }
@@ -161,7 +161,7 @@ EventCosts eventCosts(const Store& store) {
     const std::string_view key = store.text(row.key);
     if (key.find(kCostPrefix) == std::string_view::npos) continue;
     const double ns = costIn(store.text(row.value));
-    // Of several recordings in one trace the dearest speaks for all: figures are bounds.
+    // The dearest of several recordings in one trace counts for all: figures are bounds.
     for (const auto& [part, cost] : kCosts) {
       if (key == part) costs.*cost = std::max(costs.*cost, ns);
     }

@@ -16,14 +16,14 @@ using prof::ThreadId;
 using prof::TimeNs;
 using prof::TrackId;
 
-/// What a track says from some moment on.
+/// The value of a track from some moment on.
 struct TrackValue {
   TimeNs atNs;
   TrackId track;
   double share;
 };
 
-/// Percent as a share; nothing where a damaged trace says what cannot be.
+/// Percent as a share; nothing where a damaged trace has an impossible value.
 double shareOf(double percent) {
   return std::isfinite(percent) && percent > 0 ? percent / 100 : 0;
 }
@@ -48,7 +48,7 @@ void sortByTime(std::vector<TrackValue>& values) {
                    [](const TrackValue& a, const TrackValue& b) { return a.atNs < b.atNs; });
 }
 
-/// Tracks of threads that wait for a core, each with the moment from which it says nothing any more.
+/// Tracks of threads that wait for a core, each with the moment from which it has no value any more.
 std::unordered_map<TrackId, TimeNs> waitsOf(const Store& store, const Selection& only) {
   std::unordered_map<ThreadId, TimeNs> ends;
   for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
@@ -76,12 +76,12 @@ std::unordered_set<TrackId> recorderTracks(const Store& store) {
   return tracks;
 }
 
-/// What tracks say now, and all of them together.
+/// The present values of tracks, and the sum of all of them.
 class Shares {
  public:
   void set(TrackId track, double share) {
     double& now = now_[track];
-    // Sums of doubles keep what was rounded: none may be left when the last one says nothing.
+    // Sums of doubles keep what was rounded: none may be left when the last track is at zero.
     nonZero_ += (share > 0 ? 1 : 0) - (now > 0 ? 1 : 0);
     sum_ = nonZero_ == 0 ? 0 : sum_ + share - now;
     now = share;

@@ -17,7 +17,7 @@ inline constexpr std::string_view kThreadCpu = "thread CPU", kWaitingForCore = "
 prof::Result<double> threadShare(const Store& store, prof::ThreadId thread, std::string_view counter,
                                  prof::TimeWindow window);
 
-/// How long threads ran or waited for a core in the window, all together; -1 where none of them has such counters.
+/// Time that threads ran or waited for a core in the window, all together; -1 where none of them has such counters.
 prof::Result<double> wantedNs(const Store& store, std::span<const prof::ThreadId> threads, prof::TimeWindow window);
 
 /// The thread that sets the steps, and its process, from the first steady step to the last.

@@ -27,7 +27,7 @@ constexpr int kPut = -2;
 constexpr int kWait = -3;
 constexpr int kChange = -4;  ///< one of kLoaderChanges
 
-/// What a range is to a loader: a stage's number, or one of the above.
+/// The role of a range for a loader: a stage's number, or one of the above.
 int roleOf(std::string_view domain, std::string_view category, std::string_view name) {
   if (category == "loader" && std::ranges::find(kLoaderChanges, name) != kLoaderChanges.end()) return kChange;
   if (classifyRange(domain, category, name) == Activity::LoaderWait) return kWait;
@@ -141,7 +141,7 @@ double meanDepth(const Store& store, prof::TimeWindow window, const Selection& o
   return sum / static_cast<double>(window.endNs - window.startNs);
 }
 
-/// What the threads of the loaders computed within the window, from the counters that say so; -1 without any.
+/// Time that the threads of the loaders computed within the window, from the counters that show it; -1 without any.
 std::int64_t computedNs(const Store& store, prof::TimeWindow window, const Selection& only) {
   struct Span {
     double first = -1, last = 0;
@@ -279,7 +279,7 @@ prof::Result<LoaderStats> loaderStats(const Store& store, prof::TimeWindow windo
 namespace of_loader {
 namespace {
 
-/// How much of the time that they prepared batches the workers' threads wanted a core; -1 where that was not recorded.
+/// Share of the time with batches in work that the workers' threads wanted a core; -1 where that was not recorded.
 prof::Result<double> cpuShareOfWorkers(const Analysis& analysis) {
   const LoaderStats& stats = analysis.of<LoaderStats>();
   const auto wanted = wantedNs(*analysis.store, stats.workerThreads, analysis.window);
@@ -302,7 +302,7 @@ prof::Result<double> cpuShareOfConsumer(const Analysis& analysis) {
   return waitNs <= 0 ? -1 : std::clamp(1 - asleepNs / waitNs, 0.0, 1.0);
 }
 
-/// Where the loader does not count its own time, the counters of threads tell.
+/// Uses the counters of threads where the loader does not count its own time.
 prof::Status addCpuShare(Analysis& analysis) {
   LoaderStats& stats = analysis.of<LoaderStats>();
   if (stats.cpuShare >= 0 || stats.busyNs <= 0) return {};

@@ -22,7 +22,7 @@ struct LoaderStats {
   std::int64_t spanNs = 0;            ///< from the first stage's start to the last one's end, in the window
   std::int64_t blockedNs = 0;         ///< workers waiting for room
   std::uint32_t workers = 0;          ///< that prepared batches at a time; 0 when the consumer did it itself
-  bool workersKnown = true;        ///< false: batches are waited for, and nothing tells who prepares them; workers is 0
+  bool workersKnown = true;        ///< false: batches are waited for, and nothing shows who prepares them; workers is 0
   std::uint32_t restarts = 0;      ///< of all workers: how often others took their place
   std::int64_t restartNs = 0;      ///< of waitNs, what the consumer waited for that
   std::int64_t stepRestartNs = 0;  ///< of it, in the steps
@@ -46,7 +46,7 @@ enum class LoaderBound : std::uint8_t {
   Computing,  ///< workers that decode, augment, collate
   HandOver,   ///< idle workers: what lies between them and the consumer
   Copy,       ///< the copy to the device
-  Unknown,    ///< nothing tells who prepares them
+  Unknown,    ///< nothing shows who prepares them
 };
 std::string_view loaderBoundName(LoaderBound bound);
 struct LoaderVerdict {

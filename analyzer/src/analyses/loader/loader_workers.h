@@ -10,7 +10,7 @@
 
 namespace lacuna::analyzer {
 
-/// What a thread prepared for a loader, from first to last.
+/// The work of a thread for a loader, from first to last.
 struct WorkerSpan {
   prof::ThreadId thread;
   prof::TimeNs firstNs = 0;
@@ -24,8 +24,8 @@ struct ConsumerWait {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
 };
-/// The workers of all loaders, of which some may take the place of others: a loader that starts its workers anew for
-/// each epoch has two sets of two, not four.
+/// The workers of all loaders; some may take the place of others: a loader that starts its workers anew for each epoch
+/// has two sets of two, not four.
 struct WorkerSets {
   std::uint32_t workers = 0;   ///< at a time; the greatest sets of all consumers
   std::uint32_t restarts = 0;  ///< sets that took the place of one before, while a consumer waited

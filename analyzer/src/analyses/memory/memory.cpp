@@ -115,7 +115,7 @@ class StepMarks {
       if (stats_.stepEndBytes.size() < steps_.all.size()) stats_.stepPeakBytes[stats_.stepEndBytes.size()] = bytes;
     }
   }
-  /// What a step begins with counts for it too.
+  /// The bytes that a step begins with count for it too.
   void use(TimeNs time, std::uint64_t bytes) {
     const std::size_t at = stats_.stepEndBytes.size();
     if (at >= steps_.all.size()) return;
@@ -179,7 +179,7 @@ prof::Status findLeaked(const Store& store, const std::vector<Step>& steady, con
   return {};
 }
 
-/// What is alive at the peak, and when it goes, be that behind the window.
+/// The memory alive at the peak, and the time when it goes, even after the window.
 class PeakWatch {
  public:
   /// `isAtStart`: what was alive when the window began is the peak, so no row at its moment makes it.
@@ -269,7 +269,7 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
   std::uint64_t reservedBefore = 0;
   bool hasBegun = false;
   bool isAtStart = false;
-  // What is alive when the window begins counts for it too.
+  // The memory alive when the window begins counts for it too.
   const auto begin = [&] {
     if (std::exchange(hasBegun, true)) return;
     stats.peakReservedBytes = reservedBefore;

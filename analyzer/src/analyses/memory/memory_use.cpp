@@ -117,7 +117,7 @@ struct Follower {
 };
 
 /// Calls visit(follower, row number, time, action, bytes) before each row of the allocations is applied, and
-/// after(follower, time) behind it.
+/// after(follower, time) afterwards.
 template <class Before, class After>
 prof::Status replay(const Store& store, TimeNs until, std::map<DeviceId, Follower>& devices, Before&& before,
                     After&& after) {
@@ -189,7 +189,7 @@ prof::Result<std::vector<DeviceMemory>> deviceMemory(const Store& store, prof::T
   const TimeNs start = std::max(window.startNs, store.span().startNs);
   const TimeNs width = std::max<TimeNs>(1, (std::min(window.endNs, store.span().endNs) - start) / kUsePoints + 1);
   std::map<DeviceId, Follower> devices;
-  // What is alive when the window begins counts for it too.
+  // The memory alive when the window begins counts for it too.
   const auto begin = [&](Follower& at) {
     if (std::exchange(at.hasBegun, true) || at.heap.bytes == 0) return;
     addPoint(at.memory, at.heap, start, start);

@@ -62,7 +62,7 @@ void addBlock(const LiveTensor& tensor, const Step& step,
   ++edit.count;
 }
 
-/// What costs nothing first, what costs an unknown time last.
+/// Puts edits that cost nothing first, and those that cost an unknown time last.
 void rank(std::vector<PeakEdit>& edits) {
   const auto order = [](const PeakEdit& edit) { return edit.costNsPerStep == 0 ? 0 : edit.costNsPerStep > 0 ? 1 : 2; };
   std::stable_sort(edits.begin(), edits.end(), [&](const PeakEdit& a, const PeakEdit& b) {
@@ -100,7 +100,7 @@ class Foresight {
     }
     if (row.timeNs >= window_.startNs) notePeaks();
   }
-  /// What is alive when the window begins counts for it too.
+  /// The memory alive when the window begins counts for it too.
   void begin() {
     if (std::exchange(hasBegun_, true)) return;
     passTo(window_.startNs);
@@ -181,7 +181,7 @@ class Foresight {
   std::vector<Key> ofThisStep_;
 };
 
-/// Of each device's own peak.
+/// Computes the edits of each device's own peak.
 prof::Status computePeakEdits(Analysis& analysis) {
   const MemoryTables& tables = analysis.of<MemoryTables>();
   PeakEdits& all = analysis.of<PeakEdits>();

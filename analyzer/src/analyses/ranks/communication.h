@@ -14,11 +14,11 @@ class RecordedCosts;
 
 struct CollectiveRow {
   std::string name;
-  std::string communicator;  ///< empty where the trace does not tell
-  std::string kind;          ///< "all_reduce"; empty where neither the trace nor the name tells
-  std::uint32_t ranks = 0;   ///< of the communicator; 0 where the trace does not tell
+  std::string communicator;  ///< empty where the trace lacks it
+  std::string kind;          ///< "all_reduce"; empty where neither the trace nor the name shows it
+  std::uint32_t ranks = 0;   ///< of the communicator; 0 where the trace lacks it
   std::uint64_t count = 0;
-  std::uint64_t calls = 0;  ///< that the kernels carried out; 0 where the trace does not tell
+  std::uint64_t calls = 0;  ///< that the kernels carried out; 0 where the trace lacks it
   /// Three sizes: what the ranks of this trace put in, the whole buffers, and what had to cross the ranks' links
   /// (volumeOfInput()). Beside each stands the time of the kernels whose size is known; 0 where the trace has none.
   std::uint64_t bytes = 0;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLatestKept = 20;
 
-/// How long any of several windows lasts. Collectives of one rank may wait side by side, and are over together.
+/// Time that any of several windows covers. Collectives of one rank may wait side by side, and are over together.
 class Windows {
  public:
   void add(prof::TimeNs fromNs, std::int64_t durNs) {
@@ -42,7 +42,7 @@ class Windows {
   std::vector<prof::TimeWindow> windows_;
 };
 
-/// Of a rank, while its row is being made.
+/// The waits of a rank, while its row is being made.
 struct Waits {
   Windows inSteps, heldUp, stepHeldUp, stepAlone;
 };
@@ -52,12 +52,12 @@ void account(const std::vector<const CollectiveCall*>& calls, RankStats& stats, 
              std::map<std::int32_t, Waits>& waits) {
   std::vector<const CollectiveCall*> byStart = calls;
   std::ranges::stable_sort(byStart, {}, &CollectiveCall::startNs);
-  // Of several that enter last the first in the list.
+  // The first in the list of those that enter last.
   const CollectiveCall* last =
       *std::ranges::lower_bound(byStart, byStart.back()->startNs, {}, &CollectiveCall::startNs);
   // A rank that leaves before the last one enters, as a send that is buffered may, waits no longer.
   const auto waitOf = [&](const CollectiveCall* call) { return std::min(last->startNs, call->endNs) - call->startNs; };
-  // Of two middle ones the earlier: of two ranks, the one that was not late.
+  // The earlier of two middle ones: of two ranks, the one that was not late.
   const CollectiveCall* middle = byStart[(byStart.size() - 1) / 2];
   for (const CollectiveCall* call : calls) {
     RankRow& row = rows[call->rank];

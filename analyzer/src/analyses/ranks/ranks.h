@@ -10,7 +10,7 @@
 
 #include "lacuna/analyzer/scope.h"
 
-/// How the ranks of a job keep step, seen in a trace that holds several of them (`lacuna merge`). A collective lasts
+/// Shows how the ranks of a job keep step, in a trace that holds several of them (`lacuna merge`). A collective lasts
 /// from its first rank's entry to the end; until the last rank has entered nothing can be transferred, so what an
 /// earlier rank spends in it until then is waiting (arrival skew), and what is left is transfer.
 /// docs/analyses/communication.md.
@@ -34,15 +34,15 @@ struct RankRow {
   std::string device;
   std::uint64_t collectives = 0;  ///< that could be matched
   std::int64_t waitNs = 0;        ///< in collectives, for ranks that entered later
-  std::int64_t transferNs = 0;    ///< in collectives, behind the last entry
+  std::int64_t transferNs = 0;    ///< in collectives, after the last entry
   std::uint64_t last = 0;         ///< how often it entered last
   std::int64_t heldUpNs = 0;      ///< how long the middle rank then waited for it, in one collective or several at once
   std::int64_t computeNs = 0;     ///< of its device, in the window
   std::int64_t stepWaitNs = 0;    ///< how long it waited in any collective, in the steps
   std::int64_t stepHeldUpNs = 0;  ///< of heldUpNs, likewise
   std::int64_t stepAloneNs = 0;   ///< how long the next-latest rank waited for it: what all would gain without it
-  /// What recording may have added: to waitNs by what it cost the rank that it waited for, to the others by
-  /// what it cost this one.
+  /// Time that recording may have added: to waitNs by what it cost the rank that it waited for, to the others by what
+  /// it cost this one.
   std::int64_t waitRecordingNs = 0;
   std::int64_t transferRecordingNs = 0;
   std::int64_t heldUpRecordingNs = 0;

@@ -8,7 +8,7 @@
 
 #include "lacuna/analyzer/ledger.h"
 
-/// What a step is bound by, in the tiers that input pipelines are judged by. docs/analyses/bottleneck.md.
+/// The bound on a step, in the tiers that input pipelines are judged by. docs/analyses/bottleneck.md.
 namespace lacuna::analyzer {
 
 enum class BoundBy : std::uint8_t {

@@ -9,8 +9,8 @@
 namespace lacuna::analyzer {
 
 /// Calls visit(timeline, window) for consecutive windows that together are `window`, so that a trace of any size is
-/// looked at in bounded memory. A timeline reaches beyond its window on both sides, so that launches before it and the
-/// work behind it are seen; only a launch more than that margin away from its work goes unseen.
+/// analysed in bounded memory. A timeline reaches beyond its window on both sides, so that launches before it and the
+/// work after it are seen; only a launch more than that margin away from its work goes unseen.
 prof::Status forEachChunk(const Store& store, prof::TimeWindow window,
                           const std::function<prof::Status(const Timeline&, prof::TimeWindow)>& visit);
 

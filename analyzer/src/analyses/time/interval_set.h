@@ -34,7 +34,7 @@ class IntervalSet {
   }
 
   [[nodiscard]] bool empty() const { return list_.empty(); }
-  /// Whether an interval holds this moment. Its end is no part of it.
+  /// True when an interval holds this moment. Its end is no part of it.
   [[nodiscard]] bool covers(prof::TimeNs at) const {
     const auto it = std::ranges::partition_point(list_, [&](const auto& one) { return one.endNs <= at; });
     return it != list_.end() && it->startNs <= at;
@@ -44,7 +44,7 @@ class IntervalSet {
     const auto it = std::ranges::partition_point(list_, [&](const auto& one) { return one.endNs < at; });
     return it != list_.end() && it->startNs <= at;
   }
-  /// How much of the window the intervals cover.
+  /// Time of the window that the intervals cover.
   [[nodiscard]] std::int64_t coveredNs(prof::TimeWindow window) const {
     auto it = std::ranges::partition_point(list_, [&](const auto& one) { return one.endNs <= window.startNs; });
     std::int64_t sum = 0;

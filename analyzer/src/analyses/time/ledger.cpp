@@ -21,7 +21,7 @@ using prof::ThreadId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
-/// How soon after another queue's work a kernel must start to count as having waited for it.
+/// A kernel must start this soon after another queue's work to count as having waited for it.
 constexpr TimeNs kHandoverNs = 10'000;
 /// Waiting threads are followed to the one that woke them at most this far.
 constexpr int kWakeChain = 4;

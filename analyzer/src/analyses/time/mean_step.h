@@ -13,7 +13,7 @@ namespace lacuna::analyzer {
 /// these, others. None: it is all of the run.
 std::vector<bool> stepsOfMean(const Analysis& analysis);
 
-/// What sums over so many steps and all devices are divided by.
+/// The divisor for sums over so many steps and all devices.
 std::int64_t partsOfMean(const Analysis& analysis, std::int64_t steps);
 
 /// The mean of those steps for one device; without any, all of the run.

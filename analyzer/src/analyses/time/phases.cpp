@@ -89,7 +89,7 @@ void addPauses(const Store& store, std::span<const Step> steps, std::span<const 
 void addInSteps(const Store& store, std::span<const Step> steps, std::span<const PhaseSpan> phases, Uses& uses) {
   for (const PhaseSpan& phase : phases) {
     const Step* step = stepAt(steps, phase.startNs);
-    // One that reaches into the pause behind the step is that pause's.
+    // One that reaches into the pause after the step is that pause's.
     if (step == nullptr || phase.endNs > step->endNs) continue;
     uses.add(PhasePlace::InSteps, store.text(phase.name), {phase.startNs, phase.endNs}, phase.endNs - phase.startNs);
   }

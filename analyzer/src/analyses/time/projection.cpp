@@ -33,7 +33,7 @@ void Projection::join(Instance& into, const Instance& more) {
     into = more;
     return;
   }
-  // What the pieces have of the same time counts once.
+  // Time that the pieces share counts once.
   prof::addTo(into.busyNs, more.busyNs - std::clamp<std::int64_t>(into.untilNs - more.firstNs, 0, more.busyNs));
   into.untilNs = std::max(into.untilNs, more.untilNs);
   into.work += more.work;
@@ -68,7 +68,7 @@ void Projection::add(const Timeline& timeline, const LaunchIndex& launches, prof
         name->second = steps.foldedName(store.text(range.name));
     }
   }
-  // What ended before this piece has launched what there is.
+  // Ranges that ended before this piece have launched all their work.
   std::erase_if(open_, [&](const auto& entry) {
     const bool isDone = std::get<2>(entry.first) < window.startNs;
     if (isDone) close(entry.first, entry.second);

@@ -52,7 +52,7 @@ class Projection {
 
   /// Adds a span of work that starts no sooner than those before it.
   static void extend(Instance& instance, const DeviceSpan& span);
-  /// What one piece adds to a range that another piece has seen.
+  /// Adds the part of one piece to a range that another piece has seen.
   static void join(Instance& into, const Instance& more);
   void close(const Key& key, const Instance& instance);
 

@@ -7,7 +7,7 @@
 
 #include "lacuna/analyzer/timeline.h"
 
-/// How much launched work waits in a queue over time. docs/analyses/launches.md has the formula.
+/// The amount of launched work that waits in a queue over time. docs/analyses/launches.md has the formula.
 namespace lacuna::analyzer {
 
 class LaunchIndex;

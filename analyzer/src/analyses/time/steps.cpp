@@ -101,7 +101,7 @@ prof::Status collectMarkers(const Store& store, const Topology& topology, Marker
                     &Range::flags>(
       {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto queue, auto flags) {
         for (std::size_t i = 0; i < start.size(); ++i) {
-          // A marker that was never closed lasts until the recording ends, whatever the program did behind its step.
+          // A marker that was never closed lasts until the recording ends, whatever the program did after its step.
           if (queue[i] || !thread[i] || (flags[i] & prof::kUnfinished) != 0) continue;
           if (phaseCategory && category[i] == phaseCategory)
             phases[thread[i]].add({start[i], start[i] + dur[i], name[i]}, store.text(name[i]));
@@ -230,7 +230,7 @@ double matchShare(std::span<const std::uint32_t> sequence, std::size_t period, s
 /// Fewer steps have no usual length.
 constexpr std::size_t kFewestUsual = 4;
 
-/// How far above their median these times may lie before they are unusual: a quarter of it, or five times the median
+/// The distance above their median from which these times are unusual: a quarter of it, or five times the median
 /// deviation.
 std::int64_t usualDeviation(std::vector<std::int64_t> values) {
   const std::int64_t median = medianOf(values);
@@ -242,7 +242,7 @@ std::int64_t usualDeviation(std::vector<std::int64_t> values) {
 std::vector<bool> ownPauses(std::span<const Step> steps, std::span<const PauseWork> work) {
   std::map<StringId, std::set<std::size_t>> pausesWith;
   for (const PauseWork& piece : work) {
-    // The step behind the pause that the piece begins in, if it does not begin in a step.
+    // The step after the pause that the piece begins in, if it does not begin in a step.
     const std::size_t next = countBy(steps, &Step::startNs, piece.window.startNs);
     if (next == 0 || next == steps.size() || piece.window.startNs < steps[next - 1].endNs) continue;
     pausesWith[piece.name].insert(next - 1);

@@ -48,7 +48,7 @@ prof::Status loadRanges(const Store& store, TimeWindow window, NameClasses& clas
 }
 
 /// A call of the operating system, which a tracer notes because it may sleep. A device's own call of no driver that we
-/// know tells what it launched.
+/// know shows what it launched.
 bool isSystemCall(prof::ApiKind kind, std::uint64_t correlation) {
   return kind == prof::ApiKind::Other && correlation == 0;
 }
@@ -91,7 +91,7 @@ prof::Status loadThreadStates(const Store& store, TimeWindow window, Timeline& o
           });
 }
 
-/// Sleep that the scheduler tells of has no name; a call of the system around it is what it was for.
+/// Sleep that the scheduler reports has no name; a call of the system around it is what it was for.
 void nameSleep(Timeline& timeline) {
   std::vector<HostSpan*> sleeps;
   for (HostSpan& span : timeline.host) {

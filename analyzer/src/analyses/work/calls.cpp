@@ -50,7 +50,7 @@ std::unordered_map<const LaunchIndex::Entry*, CopyGroup> copyGroups(const Timeli
 void addCopies(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window, const StepSpans& steps,
                std::unordered_map<StringId, CallRow>& rows) {
   for (const auto& [first, group] : copyGroups(timeline, launches)) {
-    // Of calls inside of each other the outer one waits as well.
+    // Where calls are inside of each other, the outer one waits as well.
     for (const auto& entry : group.calls) {
       const HostSpan& call = *entry.span;
       if (call.activity != Activity::Sync || !startsIn(window, call.startNs)) continue;

@@ -14,7 +14,7 @@ namespace lacuna::analyzer {
 class LaunchIndex;
 class RecordedCosts;
 
-/// Copies up to this size are staged by the driver, which then returns at once; as CUDA's documentation says.
+/// Copies up to this size are staged by the driver, which then returns at once, by CUDA's documentation.
 inline constexpr std::uint64_t kStagedBytes = std::uint64_t{64} * 1024;
 
 struct CallRow {

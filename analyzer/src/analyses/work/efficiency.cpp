@@ -25,7 +25,7 @@ using Shape = std::vector<double>;
 
 struct Input {
   Number number = Number::Unknown;
-  double bytes = 0;  ///< of one value; 0: not told
+  double bytes = 0;  ///< of one value; 0: not known
   Shape shape;
   [[nodiscard]] double values() const {
     return std::accumulate(shape.begin(), shape.end(), 1.0, [](double a, double b) { return a * b; });
@@ -103,7 +103,7 @@ Demand productDemand(const Product& p, double bytes, bool sharedSecond) {
   return demand;
 }
 
-/// Output [n, o, …] and weight [o, c, k…] of a convolution say all of it.
+/// Output [n, o, …] and weight [o, c, k…] of a convolution give all of it.
 Demand convolutionDemand(const Shape& output, const Shape& weight, double inputValues, double bytes) {
   const double outputs = std::accumulate(output.begin(), output.end(), 1.0, std::multiplies<>());
   const double weights = std::accumulate(weight.begin(), weight.end(), 1.0, std::multiplies<>());
@@ -161,7 +161,7 @@ constexpr std::uint32_t kMostRegisters = 255;
 struct GpuLimits {
   std::uint32_t warps, blocks, sharedBytes, blockOverhead, sharedUnit;
 };
-/// Of a multiprocessor, by compute capability: the CUDA programming guide's table of technical specifications.
+/// Limits of a multiprocessor, by compute capability: the CUDA programming guide's table of technical specifications.
 std::optional<GpuLimits> limitsOf(std::uint32_t major, std::uint32_t minor) {
   const std::uint32_t kKi = 1024;
   switch (major * 10 + minor) {
@@ -286,7 +286,7 @@ Number numberOfKernel(std::string_view name) {
                                            : Number::Unknown;
   }
   if (has("tf32")) return Number::Tf32;
-  // Turing's s1688 multiplies halves and says so; Ampere's without a word multiplies tf32.
+  // Turing's s1688 multiplies halves and names them; Ampere's names no type and multiplies tf32.
   if (has("h884", "h1688", "h16816", "s884", "s16816", "hgemm", "f16", "fp16", "half")) return Number::F16;
   if (has("s1688gemm", "s1688cudnn", "s1688fprop", "s1688wgrad", "s1688dgrad")) return Number::Tf32;
   if (has("s1688")) return Number::F16;
@@ -375,7 +375,7 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
     if (row.tensorCore) prof::addTo(stats.tensorCoreNs, row.totalNs);
     prof::addTo(stats.nsByNumber[static_cast<std::size_t>(numberOfKernel(row.name))], row.totalNs);
   }
-  // Where shapes do not tell the type, what most of the matrix time multiplies.
+  // Where shapes do not show the type, the one that most of the matrix time multiplies.
   const auto most = std::max_element(stats.nsByNumber.begin(), stats.nsByNumber.end());
   const auto usual = *most == 0 ? Number::Unknown : static_cast<Number>(most - stats.nsByNumber.begin());
   const double usualBytes = usual == Number::F16 || usual == Number::Bf16 ? 2 : 4;

@@ -12,20 +12,20 @@
 #include "analyses/work/kernels.h"
 #include "lacuna/analyzer/operators.h"
 
-/// What the device's work made of the device: arithmetic and bytes per second beside what it can do at most, tensor
-/// cores, number types, occupancy. Formulas, tables and limits: docs/analyses/efficiency.md.
+/// The use that the device's work made of the device: arithmetic and bytes per second beside what it can do at most,
+/// tensor cores, number types, occupancy. Formulas, tables and limits: docs/analyses/efficiency.md.
 namespace lacuna::analyzer {
 
 struct DeviceAccount;
 
-/// What a matrix unit multiplies.
+/// The type of number that a matrix unit multiplies.
 enum class Number : std::uint8_t { Unknown, F64, F32, Tf32, F16, Bf16, I8, F8 };
 inline constexpr std::size_t kNumberCount = 8;
 std::string_view numberName(Number number);
-/// By a kernel's name; Unknown where it does not tell.
+/// By a kernel's name; Unknown where it does not show it.
 Number numberOfKernel(std::string_view name);
 
-/// What a device can do at most; zeros where that is not known.
+/// The most that a device can do; zeros where that is not known.
 struct DevicePeaks {
   std::array<double, kNumberCount> flops{};  ///< per second, dense, by what is multiplied
   double bytesPerSecond = 0;
@@ -50,7 +50,7 @@ double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor, std::u
 struct Demand {
   double flops = 0;  ///< 0: not derivable
   double bytes = 0;
-  Number number = Number::Unknown;  ///< of the inputs, where the shapes tell
+  Number number = Number::Unknown;  ///< of the inputs, where the shapes show it
 };
 /// Knows matrix products, linear layers, convolutions whose output is among the inputs, and elementwise operators.
 /// Shapes as the runtime ("f32[8,4] f32[2,4]") or Kineto ("[[8, 4], [2, 4]]") give them; without a type a value counts

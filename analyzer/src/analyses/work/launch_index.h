@@ -38,7 +38,7 @@ class LaunchIndex {
   [[nodiscard]] bool isLaunching(prof::ThreadId thread) const { return launching_.contains(thread); }
 
   [[nodiscard]] prof::ProcessId processOf(prof::ThreadId thread) const;
-  /// The process that fills the queue; where the trace does not say, the process that launches the most.
+  /// The process that fills the queue; where the trace does not show it, the process that launches the most.
   [[nodiscard]] prof::ProcessId processOf(prof::QueueId queue) const;
   [[nodiscard]] prof::ProcessId processOf(const LedgerScope& scope) const;
 

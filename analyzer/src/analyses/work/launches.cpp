@@ -26,7 +26,7 @@ void addLaunches(LaunchStats& launches, const LaunchStats& more) {
                                more.meanQueueDepth * static_cast<double>(more.launches)) /
                               sum;
   }
-  // Of several chunks the one with the most launches speaks for the medians.
+  // The chunk with the most launches gives the medians for all chunks.
   if (more.launches > launches.launches) {
     launches.medianCallNs = more.medianCallNs;
     launches.medianDelayNs = more.medianDelayNs;
@@ -58,7 +58,7 @@ LaunchStats launchStats(const Timeline& timeline, const LaunchIndex& launches, p
     }
     ++stats.launches;
     queues[span.queue].push_back({span.queue, launch->startNs, span.endNs});
-    // What a call waits for, as a blocking copy does, is not what launching takes.
+    // Time that a call waits, as a blocking copy does, is not the time of launching.
     if (launch->activity == Activity::Sync) continue;
     const std::int64_t callNs = launch->endNs - launch->startNs;
     calls.push_back(callNs);

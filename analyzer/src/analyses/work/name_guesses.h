@@ -25,7 +25,7 @@ bool isBatchNormKernel(std::string_view name);
 bool isBackwardKernel(std::string_view name);
 /// Updates parameters.
 bool isOptimizerKernel(std::string_view name);
-/// Whether matrix work is a convolution.
+/// True when matrix work is a convolution.
 bool isConvolutionKernel(std::string_view name);
 /// A copy from or to memory of the host that is not pinned.
 bool isPageableCopy(std::string_view name);

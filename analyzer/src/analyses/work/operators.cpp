@@ -100,7 +100,7 @@ void addMemory(const Store& store, TimeWindow window, const ByThread& operators,
       });
 }
 
-/// How many spans begin in the window within each span, itself included; also added to its row.
+/// Number of spans that begin in the window within each span, itself included; also added to its row.
 std::vector<std::uint64_t> countWithin(const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& up,
                                        TimeWindow window, OperatorRows& rows) {
   std::vector<std::uint64_t> within(spans.size());

@@ -66,7 +66,7 @@ Phases phasesOf(const Store& store, const Timeline& timeline) {
   return phases;
 }
 
-/// What the launches of one queue say of loops that one operator would do.
+/// Finds loops that one operator would do, in the launches of one queue.
 class LoopStats {
  public:
   LoopStats(const Store& store, PatternStats& stats)
@@ -127,7 +127,7 @@ std::uint64_t countReleaseSyncs(const Store& store, const Timeline& timeline, Ti
   return status ? found.size() : 0;
 }
 
-/// Whether the third input of an operator is there: "f32[8,4] f32[2,4] f32[2]" or "[[8, 4], [2, 4], [2]]".
+/// True when the third input of an operator is there: "f32[8,4] f32[2,4] f32[2]" or "[[8, 4], [2, 4], [2]]".
 bool hasThirdInput(std::string_view shapes) {
   if (shapes.starts_with("[[")) shapes.remove_prefix(1);
   std::size_t count = 0;
@@ -137,7 +137,7 @@ bool hasThirdInput(std::string_view shapes) {
   return false;
 }
 
-/// Of the first input: "[8,4]" of "f32[8,4] f32[2]", "[8, 4]" of "[[8, 4], [2]]".
+/// Shape of the first input: "[8,4]" of "f32[8,4] f32[2]", "[8, 4]" of "[[8, 4], [2]]".
 std::string_view firstShape(std::string_view shapes) {
   if (shapes.starts_with("[[")) shapes.remove_prefix(1);
   const std::size_t from = shapes.find('[');
@@ -145,7 +145,7 @@ std::string_view firstShape(std::string_view shapes) {
   return from < to && to != std::string_view::npos ? shapes.substr(from, to - from + 1) : std::string_view();
 }
 
-/// Of the first input; Kineto has the types in an argument of their own.
+/// Type of the first input; Kineto has the types in an argument of their own.
 std::string_view firstType(const Args& args, prof::ArgSetId set, std::string_view shapes) {
   if (!shapes.starts_with('[')) return shapes.substr(0, shapes.find('['));
   const std::string_view types = args.text(set, "Input type").value_or(std::string_view());
@@ -166,7 +166,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
     if (!steps.hold(launch != nullptr ? launch->startNs : span.startNs)) continue;
-    // What the runtime does for itself is no loop of the program.
+    // The runtime's work for itself is no loop of the program.
     const bool upkeep = launch != nullptr && store.text(launch->name) == prof::kUpkeepCall;
     if (span.kind == DeviceSpanKind::Kernel && !upkeep)
       loops.try_emplace(span.queue, store, stats).first->second.add(span, launch);
@@ -225,7 +225,7 @@ prof::Result<OperatorPatterns> operatorPatterns(const Store& store, TimeWindow w
   };
   std::unordered_map<ThreadId, Last> lastOf;
   std::optional<Args> args;
-  // What was converted is converted again: the same shape, of another type than before.
+  // A converted tensor is converted again: the same shape, of another type than before.
   const auto goesOn = [&](const Last& before, const Last& after) {
     const std::string_view from = store.text(before.shapes), to = store.text(after.shapes);
     if (firstShape(from).empty() || firstShape(from) != firstShape(to)) return false;

@@ -17,7 +17,7 @@ class LaunchIndex;
 struct PatternStats {
   std::uint64_t zeroFills = 0;  ///< fills launched where gradients are cleared
   std::int64_t zeroFillNs = 0;
-  std::uint64_t zeroFillSteps = 0;      ///< steps behind the warm-up that launched any
+  std::uint64_t zeroFillSteps = 0;      ///< steps after the warm-up that launched any
   std::uint64_t optimizerLaunches = 0;  ///< of the kernel that the optimizer launches most
   std::string optimizerKernel;
   std::uint64_t repeatedLaunches = 0;  ///< short kernels of sequences that repeat 32 times in a row or more
@@ -36,11 +36,11 @@ void mergePatterns(PatternStats& into, const PatternStats& more);
 struct OperatorPatterns {
   std::uint64_t biasedNorms = 0;  ///< linear or convolution with a bias directly in front of a batch norm
   std::string biasedNorm;         ///< the first of them
-  std::uint64_t roundTrips = 0;   ///< a conversion directly behind a conversion
+  std::uint64_t roundTrips = 0;   ///< a conversion directly after a conversion
   std::uint64_t matrixOperators = 0;
-  std::uint64_t halfMatrixOperators = 0;  ///< on half-precision inputs, as far as shapes say
+  std::uint64_t halfMatrixOperators = 0;  ///< on half-precision inputs, as far as shapes show
 };
-/// `roundTrips`, where given, gets each conversion directly behind a conversion.
+/// `roundTrips`, where given, gets each conversion directly after a conversion.
 prof::Result<OperatorPatterns> operatorPatterns(const Store& store, prof::TimeWindow window,
                                                 const TableScope& scope = {},
                                                 std::vector<prof::TimeWindow>* roundTrips = nullptr);

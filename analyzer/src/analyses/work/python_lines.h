@@ -39,8 +39,8 @@ struct PythonLine {
   std::int64_t loaderNs = 0;     ///< waiting for a batch
   std::int64_t deviceNs = 0;     ///< waiting for a device, or in calls of its driver
   std::int64_t hostNs = 0;       ///< in nothing that is recorded: the program's own work, and its waits
-  /// Of `hostNs`, while the devices had nothing to do for longer than a call of an operator takes, and training did not
-  /// stop for a phase of kStallPhases.
+  /// The part of `hostNs` while the devices had nothing to do for longer than a call of an operator takes, and training
+  /// did not stop for a phase of kStallPhases.
   std::int64_t idleNs = 0;
   std::int64_t asleepNs = 0;     ///< of `idleNs`, while the thread neither ran nor waited for a core
   std::int64_t frameworkNs = 0;  ///< of the rest of it, in the framework's own Python code

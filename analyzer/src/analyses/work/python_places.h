@@ -14,7 +14,7 @@
 
 namespace lacuna::analyzer {
 
-/// Whether a file of Python code is of an installed package, of Python's own library, or none at all: not the user's.
+/// True when a file of Python code is of an installed package, of Python's own library, or none at all: not the user's.
 bool isPythonLibrary(std::string_view file);
 
 /// A line of the user's code, and what it calls.

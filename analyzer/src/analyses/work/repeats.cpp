@@ -47,7 +47,7 @@ std::string Repeats::sequenceOf(const Run& run) const {
 void Repeats::close(std::size_t period, std::size_t at) {
   const std::size_t length = streaks_[period - 1] + period;
   const std::size_t from = at - std::min(at, length);
-  // What a shorter period explains was counted with it.
+  // Launches that a shorter period explains were counted with it.
   if (streaks_[period - 1] < period * (kManyRepeats - 1) || from < countedUntil_) return;
   std::int64_t busyNs = 0;
   for (std::size_t i = from; i < at; ++i) prof::addTo(busyNs, recent_[i].durNs);

@@ -23,7 +23,7 @@ using prof::TimeWindow;
 
 /// Sequences of at most so many kernels are looked for,
 constexpr std::size_t kLongest = 16;
-/// in so many kernels of a queue, behind its first third where it has more,
+/// in so many kernels of a queue, after its first third where it has more,
 constexpr std::size_t kSample = 8'192;
 /// and so many of them are counted, those that join most launches.
 constexpr std::size_t kMostWords = 12;
@@ -128,7 +128,7 @@ class WordFinder {
     std::uint64_t steps = 0;
     for (std::size_t i = sample_.from; i < sample_.to; ++i)
       steps += i == sample_.from || stream.items[i].step != stream.items[i - 1].step ? 1 : 0;
-    // Of steps that the sample cuts there may be half.
+    // Only half of a step may be there where the sample cuts it.
     if (count > kSample && steps > 1) --steps;
     leastCount_ = std::max(kLeastCount, 2 * steps);
     leastWeight_ = std::max<std::uint64_t>(4, (sample_.to - sample_.from) / 100);
@@ -159,7 +159,7 @@ class WordFinder {
   struct Candidate {
     std::uint64_t weight = 0;  ///< launches that would go if each stretch were one
     Word word;
-    /// Of equal ones the shorter, so that none is a repetition of a shorter one; then the earlier.
+    /// The shorter of equal ones wins, so that none is a repetition of a shorter one; then the earlier.
     friend bool operator<(const Candidate& a, const Candidate& b) {
       return std::tuple(a.weight, b.word.length, b.word.at) < std::tuple(b.weight, a.word.length, a.word.at);
     }
@@ -299,7 +299,7 @@ SequenceStats kernelSequences(const Store& store, const Timeline& timeline, cons
     const HostSpan* launch = launches.find(span);
     const TimeNs launchedNs = launch != nullptr ? launch->startNs : span.startNs;
     if (!spans.hold(launchedNs)) continue;
-    // What the runtime does for itself stands between no two kernels of the program.
+    // Work that the runtime does for itself stands between no two kernels of the program.
     if (launch != nullptr && store.text(launch->name) == prof::kUpkeepCall) {
       streams.occupy(span);
       continue;

@@ -18,7 +18,7 @@ class LaunchIndex;
 struct SequenceRow {
   std::vector<prof::StringId> kernels;
   std::uint64_t count = 0;    ///< how often all of them ran
-  std::uint64_t runs = 0;     ///< stretches; one directly behind the other is one stretch
+  std::uint64_t runs = 0;     ///< stretches; one directly after the other is one stretch
   std::int64_t deviceNs = 0;  ///< of the kernels
   std::int64_t gapNs = 0;     ///< between the kernels of a stretch, while the queue had nothing to do
 
@@ -26,7 +26,7 @@ struct SequenceRow {
   [[nodiscard]] std::uint64_t launches() const { return count * kernels.size(); }
 };
 
-/// Of what the steps launched (without steps: of everything). A kernel is in one row of each table at most.
+/// Sequences in what the steps launched (without steps: in everything). A kernel is in one row of each table at most.
 struct SequenceStats {
   std::vector<SequenceRow> repeated;   ///< twice a step or more; longest gaps first
   std::vector<SequenceRow> pointwise;  ///< two or more in a row, that one kernel could do; longest gaps first
