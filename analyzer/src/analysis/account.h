@@ -9,7 +9,7 @@
 namespace lacuna::analyzer {
 
 /// Fills an analysis whose store and options are given: all but its critical path and its findings, which rest on it.
-/// `parts`: each behind its inputs.
+/// `parts`: each after its inputs.
 prof::Status account(Analysis& analysis, WorkProgress& progress, PartList parts = allParts());
 
 }  // namespace lacuna::analyzer

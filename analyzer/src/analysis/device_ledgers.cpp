@@ -15,7 +15,7 @@ namespace {
 
 using prof::TimeWindow;
 
-/// What the ledgers must cover: the devices' own windows and the steps.
+/// The time that the ledgers must cover: the devices' own windows and the steps.
 TimeWindow coverOf(const Analysis& analysis) {
   TimeWindow cover = analysis.window;
   for (const DeviceAccount& device : analysis.devices) {

@@ -13,7 +13,7 @@ namespace lacuna::analyzer {
 prof::Result<std::vector<DeviceAccount>> listDevices(const Store& store, prof::TimeWindow window,
                                                      const AnalysisOptions& options);
 
-/// What a queue and its device are called; empty where the analysis has it not.
+/// The names of a queue and its device; empty where the analysis lacks it.
 struct QueuePlace {
   std::string_view device;
   std::string_view queue;

@@ -26,7 +26,7 @@ TimeWindow beforeSteps(const Analysis& analysis) {
   return {work, std::max(work, analysis.steps.all.front().startNs)};
 }
 
-/// What a thread's samples within the window stand for, by the innermost frame.
+/// Time that a thread's samples within the window stand for, by the innermost frame.
 prof::Result<std::unordered_map<prof::FrameId, double>> sampledNs(const Store& store, prof::ThreadId wanted,
                                                                   TimeWindow window) {
   using prof::CpuSample;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kDamageNamed = 3;
 
-/// What to do about a trace of which too little is readable.
+/// The remedy for a trace that is too little readable.
 std::string remedyOf(const Store& trace) {
   const std::string path = trace.path().string();
   const auto kind = sniff(trace.path());

@@ -167,7 +167,7 @@ void SegmentCollector::addCall(const LedgerSegment& segment, std::int64_t durNs)
 }
 
 void SegmentCollector::addPhases(Cause cause, prof::TimeWindow wait) {
-  const auto& phases = analysis_.steps.phases;  // one behind the other
+  const auto& phases = analysis_.steps.phases;  // one after the other
   for (auto phase = std::ranges::upper_bound(phases, wait.startNs, {}, &PhaseSpan::endNs);
        phase != phases.end() && phase->startNs < wait.endNs; ++phase) {
     auto& sum = phases_[{cause, phase->name}];

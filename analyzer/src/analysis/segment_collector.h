@@ -19,7 +19,7 @@ class SegmentCollector {
 
   /// `bandNs`: how much of the segment may be recording.
   void add(DeviceAccount& device, const LedgerSegment& segment, std::int64_t bandNs);
-  /// Fills in what needs all segments; call it once, behind the last.
+  /// Fills in what needs all segments; call it once, after the last.
   void finish();
 
  private:

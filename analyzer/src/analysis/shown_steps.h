@@ -12,13 +12,13 @@
 
 namespace lacuna::analyzer {
 
-/// Positions in steps.all of the first step that a report is about and of the one behind the last.
+/// Positions in steps.all of the first step that a report is about and of the one after the last.
 inline std::pair<std::uint64_t, std::uint64_t> shownRange(const Analysis& analysis) {
   if (analysis.options.steps) return *analysis.options.steps;
   return {0, analysis.steps.all.size()};
 }
 
-/// Those alone. Where all of them are of the warm-up none is marked so, as there is nothing else to tell them from.
+/// Those alone. Where all of them are of the warm-up none is marked so, as there are no others to set them apart from.
 inline Steps shownSteps(const Analysis& analysis) {
   Steps steps = analysis.steps;
   const auto [first, last] = shownRange(analysis);
@@ -29,7 +29,7 @@ inline Steps shownSteps(const Analysis& analysis) {
   return steps;
 }
 
-/// What a ledger's shares are of, and its times a step: two things wherever there is more in a run than steady steps.
+/// The base of a ledger's shares, and of its times a step: these differ where a run has more than steady steps.
 struct LedgerColumns {
   std::string_view shares, times;
 };

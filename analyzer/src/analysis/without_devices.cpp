@@ -13,7 +13,7 @@ using prof::TimeWindow;
 /// Kineto's own range, which is as long as the recording.
 constexpr std::string_view kRecorderCategory = "Trace";
 
-/// What the host did for most of a stretch.
+/// The host's activity for most of a stretch.
 class LongestWithin {
  public:
   explicit LongestWithin(TimeWindow stretch) : stretch_(stretch) {}
@@ -35,7 +35,7 @@ class LongestWithin {
     std::int64_t durNs = 0;  ///< in all
   };
   [[nodiscard]] bool isMost(const Candidate& one) const { return 2 * one.ns >= stretch_.endNs - stretch_.startNs; }
-  /// Of those that take half or more each lies in the next, so that the shortest says most.
+  /// Candidates that take half or more each lie in the next, so that the shortest is the most exact.
   [[nodiscard]] bool isBetter(const Candidate& one) const {
     if (!isMost(one) || !isMost(best_)) return one.ns > best_.ns;
     return one.ns != best_.ns ? one.ns < best_.ns : one.durNs < best_.durNs;

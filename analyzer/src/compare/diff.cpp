@@ -66,14 +66,14 @@ std::uint64_t countSyncs(const Analysis& analysis) {
 
 using Figure = double (*)(const Analysis&);
 
-/// How far the figure of a further run of the baseline lies off, at most.
+/// The largest distance of the figure in a further run of the baseline.
 double farthest(double before, std::span<const Analysis> noise, Figure figure) {
   double most = 0;
   for (const Analysis& run : noise) most = std::max(most, std::abs(figure(run) - before));
   return most;
 }
 
-/// Counts are the same in every run, unless runs of the baseline show that they are not: batches of any length, say.
+/// Counts are the same in every run, unless runs of the baseline show otherwise, as with batches of any length.
 Comparison counted(std::string what, const Analysis& before, const Analysis& after, std::span<const Analysis> noise,
                    Figure figure) {
   const double a = figure(before);

@@ -51,8 +51,8 @@ class TreeBuilder {
         feeder_(analysis.steps.thread),
         tree_(tree) {}
 
-  /// Markers bear the number of their step in their name, and their category may be all that tells them, as it is of
-  /// the frames of a Python program.
+  /// Markers bear the number of their step in their name, and their category may be all that identifies them, as it is
+  /// of the frames of a Python program.
   prof::Status sortNames() {
     using prof::Range;
     const StringId python = store_.find("python_function");
@@ -76,7 +76,7 @@ class TreeBuilder {
     for (const DeviceSpan& span : timeline.device) {
       if (span.startNs < window.startNs || span.startNs >= window.endNs || !only_.holds(span.queue)) continue;
       const HostSpan* launch = launches.find(span);
-      // What the host itself executed in place is in its own time.
+      // Work that the host itself executed in place is in its own time.
       if (launch == nullptr || launch->startNs == span.startNs) continue;
       const std::size_t step = indexAt(launch->startNs);
       if (step == kNone) continue;
@@ -131,8 +131,8 @@ class TreeBuilder {
       }
     }
   }
-  /// A range may be longer than a step: each has its part. A child may end behind its parent, of which it is then a
-  /// part only as long as that lasts.
+  /// A range may be longer than a step: each has its part. A child may end after its parent; it is then a part of that
+  /// only as long as the parent lasts.
   void addHost(const Nested& span, const Nested* parent, prof::TimeWindow window) {
     const bool beganBefore = span.startNs < window.startNs && window.startNs > firstWindowNs_;
     if (beganBefore || span.startNs >= window.endNs) return;
@@ -271,7 +271,7 @@ Difference compareSteps(std::string path, std::span<const std::int64_t> before, 
     difference.verdict = !counts ? DiffVerdict::Same : before.empty() ? DiffVerdict::New : DiffVerdict::Gone;
     return difference;
   }
-  // One step says nothing of its noise.
+  // One step shows nothing of its noise.
   if (before.size() < 2 || after.size() < 2) return difference;
   std::tie(difference.lowNs, difference.highNs) = bootstrapInterval(before, after);
   if (std::abs(difference.changeNs) <= floorNs) return difference;

@@ -45,7 +45,7 @@ std::vector<Marker> markersOf(const Store& store) {
   return markers;
 }
 
-/// What tells collectives apart that ranks have in common: of which step, of which kernel, among whom.
+/// The key of collectives that ranks have in common: of which step, of which kernel, among whom.
 struct CollectiveKey {
   std::string step, kernel, group;
   auto operator<=>(const CollectiveKey&) const = default;
@@ -104,7 +104,7 @@ std::optional<Alignment> byCollectives(const Store& reference, const Store& othe
   const CollectiveEnds first = collectivesOf(reference, ours, true);
   const CollectiveEnds second = collectivesOf(other, theirs, true);
   std::vector<std::int64_t> differences = differencesOf(first, second);
-  // Where only one of the two tells communicators, their kernels' names are what they have in common.
+  // Where only one of the two has communicators, their kernels' names are what they have in common.
   if (differences.empty() && tellsGroups(first) != tellsGroups(second)) {
     differences = differencesOf(collectivesOf(reference, ours, false), collectivesOf(other, theirs, false));
   }

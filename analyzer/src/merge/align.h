@@ -6,7 +6,7 @@
 
 namespace lacuna::analyzer {
 
-/// What must be added to the times of `other` to bring them to the clock of `reference`.
+/// The offset to add to the times of `other` to bring them to the clock of `reference`.
 Alignment alignTo(const Store& reference, const Store& other);
 
 }  // namespace lacuna::analyzer

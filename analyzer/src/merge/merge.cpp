@@ -142,7 +142,7 @@ class Merge {
     });
   }
 
-  /// Keys that name a place by its id follow the id; what surrounds one file's events says whose it is.
+  /// Keys that name a place by its id follow the id; what surrounds one file's events gets the number of its input.
   StringId environmentKey(StringId key, std::size_t number) {
     const std::string text(builder_.text(key));
     for (const auto& [prefix, refers] : kPlaceKeys) {
@@ -171,7 +171,7 @@ class Merge {
   std::set<DeviceId> known_;
 };
 
-/// What kind of file a trace was imported from; empty for recordings.
+/// The kind of file that a trace was imported from; empty for recordings.
 std::string_view formatOf(const Store& store) {
   for (std::uint64_t i = 0; i < store.rows<Environment>(); ++i) {
     const auto row = store.row<Environment>(i);
@@ -201,7 +201,7 @@ bool hasRanks(const Store& store) {
   return std::ranges::any_of(store.column<&Process::rank>(), [](std::int32_t rank) { return rank >= 0; });
 }
 
-/// Ranks that two inputs say they are, as where one trace is given twice: what they did counts as one rank's.
+/// Ranks that two inputs claim to be, as where one trace is given twice: what they did counts as one rank's.
 std::vector<std::string> sharedRanks(std::span<const std::shared_ptr<const Store>> inputs) {
   std::vector<std::string> warnings;
   std::map<std::int32_t, std::size_t> owners;

@@ -20,7 +20,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// arg_value(type, value): what a row of table arg says. Nothing for what no row holds.
+/// arg_value(type, value): the value in a row of table arg. Nothing for what no row holds.
 void argValue(sqlite3_context* context, int, sqlite3_value** values) {
   const Store& store = **static_cast<std::shared_ptr<const Store>*>(sqlite3_user_data(context));
   const sqlite3_int64 type = sqlite3_value_int64(values[0]);

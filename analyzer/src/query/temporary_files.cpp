@@ -10,7 +10,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// The system's file lies behind it, as SQLite gives one piece of memory for both, aligned to eight bytes.
+/// The system's file lies after it, as SQLite gives one piece of memory for both, aligned to eight bytes.
 struct CountedFile {
   sqlite3_file base;
   TemporaryFiles* files;

@@ -24,7 +24,7 @@ class TemporaryFiles {
   /// 0 is no limit, and what holds at first.
   void setMost(std::uint64_t bytes) { most_ = bytes; }
   [[nodiscard]] std::uint64_t most() const { return most_; }
-  /// Whether a write was refused since the last reset().
+  /// True when a write was refused since the last reset().
   [[nodiscard]] bool isExceeded() const { return isExceeded_; }
   void reset() { isExceeded_ = false; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

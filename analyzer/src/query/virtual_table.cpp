@@ -88,8 +88,8 @@ constexpr int kMostStreams = 4;
 /// So many lookups are passes over the table: a subquery's answer is looked up once, and an index would not pay.
 constexpr std::uint64_t kMostPasses = 2;
 
-/// What best-index found, as a bit set in idxNum: which bounds filter() gets, in this order. With kKeyEqual there is no
-/// other, and the column's number stands above kKeyShift.
+/// The result of best-index, as a bit set in idxNum: which bounds filter() gets, in this order. With kKeyEqual there is
+/// no other, and the column's number stands above kKeyShift.
 enum Bound : int {
   kTimeAtLeast = 1,
   kTimeAbove = 2,
@@ -131,7 +131,7 @@ int boundOf(const EventTable& table, const sqlite3_index_info::sqlite3_index_con
   }
 }
 
-/// The condition of a join that an index can serve: a column equals what another table's row says. What is asked of a
+/// The condition of a join that an index can serve: a column equals a value of another table's row. A condition on a
 /// constant is asked once, and a pass over the table costs less than an index of it.
 int joinCondition(const EventTable& table, sqlite3_index_info* info) {
   for (int i = 0; i < info->nConstraint; ++i) {
@@ -237,7 +237,7 @@ void make(Index& index, const ColumnView& view) {
   std::ranges::sort(index.entries);
 }
 
-/// What is asked of a table: everything, one row, or the rows that begin in a window (both ends included).
+/// The request to a table: everything, one row, or the rows that begin in a window (both ends included).
 struct Wanted {
   std::optional<std::int64_t> row;
   std::int64_t fromNs = INT64_MIN;
@@ -288,7 +288,7 @@ bool keyAsked(const EventTable& table, const prof::ColumnSpec& spec, sqlite3_val
   return true;
 }
 
-/// How many rows a sorted column begins with whose values are before a point.
+/// Number of rows at the start of a sorted column whose values are before a point.
 template <class IsBefore>
 std::uint64_t rowsBefore(const ColumnView& view, IsBefore&& isBefore) {
   std::uint64_t from = 0;
@@ -334,7 +334,7 @@ void pull(Cursor& cursor) {
   cursor.end = more ? cursor.block.firstRow + cursor.block.rows : 0;
 }
 
-/// Whether the rows come as a stream from here on. `used` has a bit for each column that the statement mentions.
+/// True when the rows come as a stream from here on. `used` has a bit for each column that the statement mentions.
 bool startStream(Cursor& cursor, const Wanted& wanted, std::uint64_t used) {
   const auto& table = *static_cast<const EventTable*>(cursor.pVtab);
   cursor.stream = nullptr;
