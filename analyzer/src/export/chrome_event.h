@@ -51,7 +51,7 @@ class ChromeEvent {
   /// Columns of recordings that Kineto has no words for, as an argument of ours.
   template <class Row>
   void putOwnColumns(const Row& row) {
-    if (places_.isKineto()) return;  // shapes name all that its file said
+    if (places_.isKineto()) return;  // shapes name all that its file held
     if (shape_.has("+lacuna")) return;
     own_.clear();
     forEachOwnColumn(row, [&]<class T>(const T& value, std::string_view column) {
@@ -69,7 +69,7 @@ class ChromeEvent {
     own_ += '}';
     shape_.add(own_);
   }
-  /// Writes what the shape says beyond the columns, and ends the event.
+  /// Writes what the shape has beyond the columns, and ends the event.
   void end(ArgTable table);
 
   static bool isShapes(std::string_view text) { return text.starts_with('[') && json::isValid(text); }
@@ -78,7 +78,7 @@ class ChromeEvent {
   void impliedFlows();
   /// Writes the arguments that the shape holds; false where it holds none.
   bool putArguments(ArgTable table);
-  /// Whether the event says a column in Kineto's words.
+  /// True when the event gives a column in Kineto's words.
   template <class Row>
   bool saysOtherwise(const Row& row, std::string_view column) const {
     if constexpr (std::is_same_v<Row, prof::Range>) {

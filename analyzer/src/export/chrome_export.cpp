@@ -18,7 +18,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// The row is what the totals in its neighbours' events say.
+/// The row follows from the totals in its neighbours' events.
 bool isOfTotals(std::string_view op) {
   return op == kHeldBefore || op == kReservedTotal;
 }

@@ -12,7 +12,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// -1 where it says none.
+/// -1 where it has none.
 std::int32_t rankIn(std::string_view distributedInfo) {
   simdjson::dom::parser parser;
   simdjson::dom::element value;

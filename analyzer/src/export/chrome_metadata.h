@@ -22,7 +22,7 @@ class ChromeMetadata {
 
   /// Up to the first event of a row.
   void writeHead();
-  /// From behind the last one.
+  /// From the end of the last one.
   void writeTail();
 
  private:
@@ -30,7 +30,7 @@ class ChromeMetadata {
   void addHead(std::string_view key, std::string_view value, std::string& head);
   /// A member of ours, unless the file had one of that name.
   void addTail(std::string_view key, std::string_view json);
-  /// Ranks that a reader does not know from what the head says.
+  /// Ranks that a reader does not know from the head.
   void describeRanks();
   /// The time of day at moment 0 of the trace.
   void describeClock();

@@ -29,7 +29,7 @@ class ChromePlaces {
   explicit ChromePlaces(const Store& store);
 
   [[nodiscard]] bool isKineto() const { return isKineto_; }
-  /// Whether ranges may have been pairs of events; those of ours say in an argument what they are.
+  /// True when ranges may have been pairs of events; those of ours have an argument for what they are.
   [[nodiscard]] bool hasLoose() const { return hasLoose_; }
   /// The first value of each key.
   [[nodiscard]] const std::map<std::string, std::string_view, std::less<>>& environment() const { return environment_; }
@@ -50,7 +50,7 @@ class ChromePlaces {
 
   [[nodiscard]] bool has(prof::ProcessId process) const { return pids_.contains(process); }
   [[nodiscard]] const std::string& pidOf(prof::ProcessId process) const { return found(pids_, process); }
-  /// Whether a process has another pid than its file gave it.
+  /// True when a process has another pid than its file gave it.
   [[nodiscard]] bool isRenamed(prof::ProcessId process) const { return renamed_.contains(process); }
 
   [[nodiscard]] const std::map<prof::DeviceId, prof::Device>& devices() const { return devices_; }
@@ -76,8 +76,8 @@ class ChromePlaces {
   void nameQueues();
   /// A pid or tid as its file wrote it.
   std::string token(std::string_view what, std::uint32_t id, std::uint64_t number) const;
-  /// A device as a pid: the number alone is a GPU, as Kineto has it; others of ours say what they are, such as
-  /// "cpu:0@1234" for the CPU device of a process. Of merged ranks each device has the process that fills it in its
+  /// A device as a pid: the number alone is a GPU, as Kineto has it; others of ours name what they are, such as
+  /// "cpu:0@1234" for the CPU device of a process. In merged ranks each device has the process that fills it in its
   /// name, and where two are still alike "cuda:0#2" is the second.
   void nameDevice(const prof::Device& device);
   /// The pid that a device has in its file, or would have in Kineto's; empty where neither is so.
@@ -91,7 +91,7 @@ class ChromePlaces {
   /// gone to others, and processes that share a device number their streams alike: the second thread that is 7 is
   /// "7#2".
   std::string tidFor(std::string_view kind, const std::string& pid, const std::string& given);
-  /// How far the flows of a merged trace's inputs are moved, by the last row of each: inputs follow each other.
+  /// Distances that the flows of a merged trace's inputs are moved, by the last row of each: inputs follow each other.
   using FlowShifts = std::map<std::uint64_t, std::uint64_t>;
   FlowShifts flowShifts(std::string_view what) const;
   static std::uint64_t flowShift(const FlowShifts& shifts, std::uint32_t id);

@@ -14,8 +14,8 @@
 
 namespace lacuna::analyzer {
 
-/// The lines that say what an event of Chrome JSON has beside the fields of its row (see arg_rules.h): those of its set
-/// of arguments, and ours. The views that it is given must live until the next read().
+/// The lines for what an event of Chrome JSON has beside the fields of its row (see arg_rules.h): those of its set of
+/// arguments, and ours. The views that it is given must live until the next read().
 class ChromeShape {
  public:
   /// `isWhole`: shapes name all that the events of the trace's file had, as those of a Chrome trace do.
@@ -25,7 +25,7 @@ class ChromeShape {
   void add(std::string_view line) { lines_.push_back(line); }
   [[nodiscard]] std::span<const std::string_view> lines() const { return lines_; }
   [[nodiscard]] bool has(std::string_view line) const;
-  /// Whether a line gives the event's field a value.
+  /// True when a line gives the event's field a value.
   [[nodiscard]] bool given(std::string_view key) const;
 
  private:

@@ -54,12 +54,12 @@ std::optional<Format> formatNamed(std::string_view name) {
 
 namespace {
 
-/// Whether the name asks for compression, which only what goes through a ByteSink can have.
+/// True when the name asks for compression, which only what goes through a ByteSink can have.
 bool isPacked(const std::filesystem::path& path) {
   return path.extension() == ".gz" || path.extension() == ".zst";
 }
 
-/// What a failed export leaves; not a device or a pipe that it wrote to.
+/// Removes what a failed export leaves; not a device or a pipe that it wrote to.
 void discard(const std::filesystem::path& path) {
   std::error_code ignored;
   const auto kind = std::filesystem::symlink_status(path, ignored).type();

@@ -11,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// An exporter's way through a trace: tells how far it is, by the rows and texts written, hears when it is to stop, and
-/// keeps what went wrong.
+/// An exporter's way through a trace: reports how far it is, by the rows and texts written, hears when it is to stop,
+/// and keeps what went wrong.
 class ExportMeter {
  public:
   ExportMeter(const Store& store, const Progress& progress)
@@ -42,7 +42,7 @@ class ExportMeter {
     });
     if (!read) status_ = std::move(read);
   }
-  /// What the export ends with as far as reading goes.
+  /// The status that the export ends with as far as reading goes.
   [[nodiscard]] prof::Status status() const {
     if (cancelled_) return prof::Error{"the export was cancelled"};
     return status_;

@@ -15,7 +15,7 @@ prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOp
 prof::Status exportCsv(const Store& store, ByteSink& sink, const ExportOptions& options);
 prof::Status exportTableJson(const Store& store, ByteSink& sink, const ExportOptions& options);
 
-/// Nsight Systems' SQLite schema; columns and tables of ours say what it has no words for. Replaces the file.
+/// Nsight Systems' SQLite schema; columns and tables of ours hold what it has no words for. Replaces the file.
 prof::Status exportNsys(const Store& store, const std::filesystem::path& path, const ExportOptions& options);
 
 /// The number of a table by its name; an error that lists the names.

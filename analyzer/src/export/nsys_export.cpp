@@ -25,7 +25,7 @@ struct CloseDatabase {
   void operator()(sqlite3* db) const { sqlite3_close(db); }
 };
 
-/// The columns of a row that its table of the schema says exactly; all others go along in columns of ours.
+/// The columns of a row that its table of the schema holds exactly; all others go along in columns of ours.
 template <class Row>
 constexpr std::string_view covered() {
   if constexpr (std::is_same_v<Row, Range>) return " startNs durNs name ";
@@ -77,7 +77,7 @@ class NsysExport {
   NsysExport(const Store& store, sqlite3* db, const ExportOptions& options)
       : store_(store), db_(db), meter_(store, options.progress) {}
 
-  /// What SQLite said first, where writing failed.
+  /// SQLite's first message, where writing failed.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
   prof::Status run() {
@@ -284,7 +284,7 @@ class NsysExport {
         : table.null();
   }
 
-  /// Ranges and marks share the table, and so the columns of ours: those that both have say the same.
+  /// Ranges and marks share the table, and so the columns of ours: those that both have mean the same.
   void writeNvtx() {
     std::string own = ownColumns<Range>();
     SqliteTable table(db_, "NVTX_EVENTS",

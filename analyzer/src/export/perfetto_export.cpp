@@ -204,7 +204,7 @@ class PerfettoExport {
     proto::putNumber(annotation, 3, value);
     proto::putBytes(event, e::kAnnotation, annotation);
   }
-  /// What a person wants to see beside the name: the columns that say something, by their names.
+  /// Adds what a person wants to see beside the name: the columns that have a value, by their names.
   template <class Row>
   void annotateColumns(std::string& event, const Row& row) {
     std::size_t at = 0;

@@ -98,7 +98,7 @@ void tellOfTheRest(const Store& store, std::string_view format, std::uint64_t le
   if (!lost.empty()) options.warn(fmt::format("{} hold pushed ranges alone: there is no place for {}", format, lost));
 }
 
-/// `name`, or what comes behind it where others have that.
+/// `name`, or what comes after it where others have that.
 std::string untaken(const std::string& name, UniqueNames& taken) {
   return taken.take(name, name, [&](int copy) { return fmt::format("{} #{}", name, copy); });
 }
@@ -117,7 +117,7 @@ std::map<prof::ProcessId, std::string> processLabels(const Store& store, const s
   return labels;
 }
 
-/// What stands for a thread, which no other one has.
+/// The label of a thread, which no other one has.
 struct ThreadLabel {
   std::string process;  ///< empty where all are of one
   std::string thread;

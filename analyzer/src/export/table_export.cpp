@@ -24,7 +24,7 @@ T read(const std::byte* from) {
   return value;
 }
 
-/// What there is instead.
+/// The tables that there are instead.
 std::string emptyTable(const Store& store, std::string_view name) {
   std::string others;
   for (std::size_t i = 0; i < prof::allTables().size(); ++i) {
@@ -63,8 +63,8 @@ void appendText(std::string_view text, bool quoted, std::string& out) {
   quoted ? json::appendQuoted(out, text) : appendCsvText(out, text);
 }
 
-/// What an argument says; its column holds a number's bits or a text's number. Lists and objects stay one text, as they
-/// may span lines.
+/// The text of an argument; its column holds a number's bits or a text's number. Lists and objects stay one text, as
+/// they may span lines.
 void appendArgument(const Store& store, prof::ArgType type, std::uint64_t bits, bool quoted, std::string& out) {
   switch (type) {
     case prof::ArgType::Null:

@@ -39,7 +39,7 @@ inline constexpr std::size_t kArgTables = 10;
 
 ArgRule argRule(ArgTable table, std::string_view key);
 
-/// What the rules read of a row.
+/// The part of a row that the rules read.
 struct ArgSource {
   std::uint64_t correlation = 0;
   std::uint32_t deviceIndex = 0;

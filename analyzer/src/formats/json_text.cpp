@@ -75,7 +75,7 @@ char unescaped(char c) {
   }
 }
 
-/// A recursive check of one JSON value; each function leaves `at` behind what it read.
+/// A recursive check of one JSON value; each function leaves `at` after what it read.
 class Checker {
  public:
   explicit Checker(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
@@ -285,7 +285,7 @@ std::string withNumbersAsTexts(std::string_view json) {
 
 std::optional<Nanoseconds> nanosecondsOf(std::string_view token) {
   if (isString(token)) token = token.substr(1, token.size() - 2);
-  // What Kineto writes: 1 to 15 digits and three after the point.
+  // Kineto writes 1 to 15 digits and three after the point.
   if (const std::size_t size = token.size(); size > 4 && size < 20 && token[size - 4] == '.') {
     const std::int64_t whole = upTo18Digits(token.data(), size - 4);
     const std::int64_t rest = upTo8Digits(token.data() + size - 3, 3);

@@ -25,7 +25,7 @@ std::string_view textOf(std::string_view token, std::string& scratch);
 std::optional<std::int64_t> integerOf(std::string_view token);
 /// Any JSON number.
 std::optional<double> numberOf(std::string_view token);
-/// What writers put in place of the numbers that JSON does not have: NaN and Infinity, with a sign or without.
+/// A word that writers put in place of a number that JSON does not have: NaN or Infinity, with a sign or without.
 std::optional<double> namedNumberOf(std::string_view token);
 /// A number as JSON, those that it does not have as the texts that protocol buffers give them in JSON.
 void appendNumber(std::string& out, double number);
@@ -43,7 +43,7 @@ std::optional<Nanoseconds> nanosecondsOf(std::string_view microseconds);
 /// A list of exactly three numbers that fit 32 bits, as in "grid": [64, 1, 1].
 bool tripleOf(std::string_view token, std::uint32_t (&out)[3]);
 
-/// Whether a token is a number as RFC 8259 has it: no sign +, no leading zero, digits on both sides of a point.
+/// True when a token is a number as RFC 8259 has it: no sign +, no leading zero, digits on both sides of a point.
 bool isNumber(std::string_view token);
 /// True for one JSON value as RFC 8259 has it, in UTF-8, of at most 256 levels.
 bool isValid(std::string_view token);

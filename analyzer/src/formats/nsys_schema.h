@@ -8,7 +8,7 @@
 
 #include "lacuna/prof/events.h"
 
-/// What importer and exporter of Nsight Systems' SQLite schema agree on.
+/// The parts of Nsight Systems' SQLite schema that importer and exporter agree on.
 namespace lacuna::analyzer::nsys {
 
 /// Values of NVTX_EVENTS.eventType.

@@ -12,12 +12,12 @@ namespace lacuna::analyzer {
 /// The argument in which Chrome JSON of ours holds the columns of an event that Kineto has no words for, by their
 /// names.
 inline constexpr std::string_view kOwnArgument = "lacuna";
-/// What a segment that the caching allocator takes or gives back is called there; readers of "[memory]" would take it
-/// for a tensor's.
+/// The name there of a segment that the caching allocator takes or gives back; readers of "[memory]" would take it for
+/// a tensor's.
 inline constexpr std::string_view kReservedMemory = "[reserved memory]";
 
-/// Who made the rows of the allocation table that stand for no event of their own, but for the totals that PyTorch's
-/// events carry; a file that has those events has the totals, too.
+/// The makers of the rows of the allocation table that stand for no event of their own, but for the totals that
+/// PyTorch's events carry; a file that has those events has the totals, too.
 inline constexpr std::string_view kHeldBefore = "held before the recording";
 inline constexpr std::string_view kReservedTotal = "Total Reserved";
 
@@ -26,11 +26,11 @@ inline constexpr std::string_view kOperatorQueue = "outermost operators";
 inline constexpr std::string_view kCollectiveQueue = "collectives of the host";
 inline constexpr std::string_view kOperatorCall = "operator call";
 
-/// The metadata event that says which rank a process is, where the file's own distributedInfo does not: that speaks of
+/// The metadata event that gives the rank of a process, where the file's own distributedInfo does not: that is about
 /// one rank.
 inline constexpr std::string_view kRankEvent = "lacuna_rank";
 
-/// The metadata events that say of a process and of a thread of ours what Kineto has no words for: its parent, when it
+/// The metadata events that hold what Kineto has no words for about a process and a thread of ours: its parent, when it
 /// began and ended, its command line, its exit code.
 inline constexpr std::string_view kLifeOfProcess = "lacuna_process";
 inline constexpr std::string_view kLifeOfThread = "lacuna_thread";

@@ -21,14 +21,14 @@ class ByteSource {
   virtual ~ByteSource() = default;
 
   /// Fills up to `capacity` bytes; fewer only at the end. A compressed file that ends early, is damaged or unpacks to
-  /// more than the budget allows reads as far as it goes, and problem() says so.
+  /// more than the budget allows reads as far as it goes, and problem() reports it.
   virtual std::size_t read(char* to, std::size_t capacity) = 0;
   /// The size of the file on the disk.
   [[nodiscard]] virtual std::uint64_t fileBytes() const = 0;
   /// The share of the file that has been read, 0 … 1.
   [[nodiscard]] virtual double progress() const = 0;
   [[nodiscard]] virtual bool isCompressed() const { return false; }
-  /// What ended the reading before the end of the data; empty when nothing did.
+  /// The cause that ended the reading before the end of the data; empty when nothing did.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  protected:

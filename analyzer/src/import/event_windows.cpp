@@ -12,7 +12,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// What the beginning of a file is looked through for, of files that are no traces.
+/// Bytes at the beginning of a file that are searched for signs of files that are no traces.
 constexpr std::size_t kLooked = 4096;
 
 /// Looks for the event list among the members of the top-level object, resuming where it stopped for want of text.

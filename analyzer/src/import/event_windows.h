@@ -25,7 +25,7 @@ struct EventWindow {
   [[nodiscard]] std::string_view view() const { return {text.data(), size}; }
 };
 
-/// How much of a trace's event list is read at a time.
+/// The part of a trace's event list that is read at a time.
 struct WindowSizes {
   /// So little that text and structure stay in a core's cache while they are read twice.
   std::size_t windowBytes = 256 << 10;
@@ -36,7 +36,7 @@ struct WindowSizes {
 /// Cuts the event list of a Chrome trace into pieces, so that a file of any size is read in bounded memory.
 class EventWindows {
  public:
-  /// No piece is longer than `mostBytes`: where no event begins within them reading stops, and problem() says so.
+  /// No piece is longer than `mostBytes`: where no event begins within them reading stops, and problem() reports it.
   explicit EventWindows(std::unique_ptr<ByteSource> source, const WindowSizes& sizes = {})
       : source_(std::move(source)), sizes_(sizes) {}
 

@@ -7,7 +7,7 @@
 
 namespace lacuna::analyzer {
 
-/// What some editors put before a JSON text.
+/// The bytes that some editors put before a JSON text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 using StoreResult = prof::Result<std::shared_ptr<const Store>>;

@@ -14,7 +14,7 @@ namespace lacuna::analyzer {
 /// Which ranges are open on a thread, asked for one time after the other. The ranges must be in the order of time.
 class OpenRanges {
  public:
-  /// `counts` says of a row whether it is looked at.
+  /// `counts` answers true for a row that takes part.
   OpenRanges(StoreBuilder& builder, std::function<bool(std::size_t)> counts)
       : ranges_(builder.columns<prof::Range>()),
         counts_(std::move(counts)),

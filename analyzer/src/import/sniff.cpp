@@ -13,7 +13,7 @@ namespace lacuna::analyzer {
 
 namespace {
 
-/// Whether text follows a bracket as JSON has it: a line feed and a bracket alone may also be a packet's size.
+/// True when text follows a bracket as JSON has it: a line feed and a bracket alone may also be a packet's size.
 bool looksLikeJson(std::string_view head) {
   const std::size_t bracket = head.find_first_not_of(" \t\r\n");
   if (bracket == std::string_view::npos || (head[bracket] != '{' && head[bracket] != '[')) return false;

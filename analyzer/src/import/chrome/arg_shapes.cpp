@@ -32,7 +32,7 @@ std::string soundKey(std::string_view key) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-/// The text of a shape's line behind its first character.
+/// The text of a shape's line after its first character.
 std::string soundLine(char mode, std::string_view key) {
   if (mode != kShapeConstant || key == kShapeNoArgs) return soundKey(key);
   const std::size_t equals = key.find('=');

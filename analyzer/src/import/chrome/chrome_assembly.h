@@ -17,14 +17,14 @@ namespace lacuna::analyzer {
 /// processes, threads, devices and queues, and computes nesting depths. One thread at a time.
 class ChromeAssembly {
  public:
-  /// What a worker's own numbers mean here; one for each ChromeRows, kept between its pieces.
+  /// The meaning here of a worker's own numbers; one for each ChromeRows, kept between its pieces.
   struct Mapping {
     std::vector<prof::StringId> strings;
     std::vector<std::uint32_t> locations;
     std::vector<std::uint32_t> streams;
   };
 
-  /// Appends the rows, in the order of the file, of which `share` (0 … 1) is read with them.
+  /// Appends the rows, in the order of the file; `share` (0 … 1) of the file is read with them.
   void merge(const ChromeRows& rows, Mapping& mapping, double share);
   /// Takes a member of the trace's top-level object, such as deviceProperties, as JSON.
   void addMember(std::string_view key, std::string_view json);

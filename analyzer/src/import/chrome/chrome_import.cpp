@@ -24,7 +24,7 @@ class ChromeImport {
 
   prof::Status run();
   ChromeAssembly& assembly() { return assembly_; }
-  /// What was wrong first, with its place in the file; empty when nothing was.
+  /// The first problem, with its place in the file; empty when there was none.
   [[nodiscard]] const std::string& firstProblem() const { return firstProblem_; }
 
  private:
@@ -187,7 +187,7 @@ void ChromeImport::readPieces(Worker& worker) {
   }
 }
 
-/// What stands behind the list: further members, and the end of the object that it is a member of.
+/// Reads what follows the list: further members, and the end of the object that it is a member of.
 void ChromeImport::readTail() {
   constexpr std::string_view kSpaces = " \t\r\n";
   const std::size_t first = tail_.find_first_not_of(kSpaces);

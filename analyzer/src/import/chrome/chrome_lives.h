@@ -10,13 +10,13 @@
 
 namespace lacuna::analyzer {
 
-/// Who stands for a pid, and for a pid and a tid, as they are written in the file; none for those without events.
+/// The owners of a pid, and of a pid and a tid, as they are written in the file; none for those without events.
 struct ChromeNames {
   std::function<prof::ProcessId(const std::string& pid)> process;
   std::function<prof::ThreadId(const std::string& pid, const std::string& tid)> thread;
 };
 
-/// Gives processes and threads what metadata events of ours say of them: parent, begin and end, command line, exit
+/// Gives processes and threads what metadata events of ours hold about them: parent, begin and end, command line, exit
 /// code.
 void readLives(std::span<const std::string> metadata, const ChromeNames& names, StoreBuilder& builder);
 

@@ -327,7 +327,7 @@ void ChromeRows::addOverhead(const RawEvent& event) {
   overheads.push(row);
 }
 
-/// PyTorch writes an allocation as an instant named [memory], with what is allocated and reserved behind it.
+/// PyTorch writes an allocation as an instant named [memory], with what is allocated and reserved after it.
 bool ChromeRows::addAllocation(const RawEvent& event) {
   const auto* bytes = find(event, "Bytes");
   const auto* address = find(event, "Addr");
@@ -396,7 +396,7 @@ void ChromeRows::addFlow(const RawEvent& event) {
   if (!readTime(event)) return;
   prof::Flow row;
   row.timeNs = startNs_;
-  // Whether this is a thread or a stream is known when all events have been seen.
+  // Only when all events have been seen is it known if this is a thread or a stream.
   row.thread.value = locate(event, Use::Unknown);
   row.phase = event.phase == 's'   ? prof::FlowPhase::Begin
               : event.phase == 't' ? prof::FlowPhase::Step
@@ -436,7 +436,7 @@ void ChromeRows::addCounter(const RawEvent& event) {
   }
 }
 
-/// What an asynchronous event shares with its counterpart, which in the older form has the same name, too.
+/// The id that an asynchronous event shares with its counterpart, which in the older form has the same name, too.
 prof::StringId ChromeRows::asyncId(const RawEvent& event) {
   std::string id(textOf(event.id, scratch_));
   for (const auto& field : event.fields) {

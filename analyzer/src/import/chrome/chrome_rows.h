@@ -114,7 +114,7 @@ class ChromeRows {
   Recent recentLocations_;
   ChromeCategories categories_;
 
-  // Of the event at hand.
+  // The event at hand.
   prof::TimeNs startNs_ = 0;
   prof::TimeNs durNs_ = 0;
   std::string scratch_;

@@ -9,7 +9,7 @@
 
 namespace lacuna::analyzer {
 
-/// Room for `more` values, and for those to come, of which `share` of the file tells the number: memory that nobody
+/// Room for `more` values, and for those to come, whose number follows from `share` of the file: memory that nobody
 /// writes to costs nothing, while columns that grow by and by are copied again and again.
 template <class T>
 void makeRoom(std::vector<T>& values, std::size_t more, double share) {

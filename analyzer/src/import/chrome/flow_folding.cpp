@@ -50,7 +50,7 @@ class FlowFolding {
     }
   }
 
-  /// The line of a flow point; empty when it has something that a line cannot say.
+  /// The line of a flow point; empty when it has something that a line cannot hold.
   prof::StringId lineOf(std::size_t flow) {
     const prof::StringId shape = flows_.args[flow] ? sets_.shape[flows_.args[flow].value - 1] : prof::StringId();
     const auto [at, isNew] =

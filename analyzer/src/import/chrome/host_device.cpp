@@ -99,7 +99,7 @@ class HostDevice {
     }
   }
 
-  /// Of each process the one with steps, else the one that is longest in operators.
+  /// The thread with steps in each process, else the one that is longest in operators.
   [[nodiscard]] std::map<prof::ProcessId, ThreadId> trainingThreads() const {
     std::map<prof::ProcessId, ThreadId> best;
     const auto rank = [&](ThreadId id) {
@@ -189,7 +189,7 @@ class HostDevice {
     std::map<std::size_t, std::deque<std::size_t>> waiting_;
   };
 
-  /// Of rows without a thread nothing says whose they are, unless there is one device alone.
+  /// Nothing shows whose rows without a thread are, unless there is one device alone.
   void takeMemory(prof::ProcessId process, bool isOnly) {
     auto& rows = builder_.columns<prof::Allocation>();
     for (std::size_t i = 0; i < rows.device.size(); ++i) {

@@ -172,8 +172,8 @@ void ImportedPlaces::make() {
   }
 }
 
-/// Devices that name the process that fills them, by it and their number: which of several with that number an
-/// allocation means, its process tells.
+/// Devices that name the process that fills them, by it and their number: an allocation's process shows which of
+/// several with that number it means.
 ImportedPlaces::OwnDevices ImportedPlaces::ownDevices() {
   OwnDevices own;
   const auto& devices = builder_.columns<prof::Device>();

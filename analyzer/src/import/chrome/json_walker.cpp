@@ -15,7 +15,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Of a bare word, in a message.
+/// Most bytes of a bare word in a message.
 constexpr std::size_t kShownBytes = 40;
 
 bool isSpace(char c) {
@@ -25,7 +25,7 @@ bool isSpace(char c) {
 constexpr std::array<std::string_view, 14> kEventKeys = {"ph",   "name", "cat", "pid", "tid",   "ts",  "dur",
                                                          "args", "id",   "s",   "bp",  "cname", "tts", "tdur"};
 
-/// What begins at a character where simdjson's first stage found structure.
+/// The thing that begins at a character where simdjson's first stage found structure.
 enum class Role : std::uint8_t { Scalar, Text, Separator, Open, Close };
 
 constexpr auto kRoles = [] {
@@ -63,7 +63,7 @@ bool isNumberOrWord(std::string_view token) {
   return false;
 }
 
-/// Up to 8 characters as one number, which tells short names apart at once.
+/// Up to 8 characters as one number, which distinguishes short names at once.
 constexpr std::uint64_t wordOf(std::string_view name) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -72,7 +72,7 @@ constexpr std::uint64_t wordOf(std::string_view name) {
   return word;
 }
 
-/// The same of a name in a window, behind which there is room to read; 0 of a longer one.
+/// The same of a name in a window, with room to read after it; 0 of a longer one.
 std::uint64_t wordInWindow(std::string_view name) {
   static_assert(std::endian::native == std::endian::little);
   if (name.empty() || name.size() > sizeof(std::uint64_t)) return 0;
@@ -93,7 +93,7 @@ bool looksLikeEvent(std::string_view text, std::size_t at) {
   });
 }
 
-/// Whether an event seems to follow the '}' at `close`; then `start` is where.
+/// True when an event seems to follow the '}' at `close`; then `start` is where.
 bool eventFollows(std::string_view text, std::size_t close, std::size_t& start) {
   std::size_t at = close + 1;
   while (at < text.size() && isSpace(text[at])) ++at;
@@ -127,7 +127,7 @@ std::string mendedJson(std::string_view given) {
     } else if (static_cast<unsigned char>(c) < 0x20) {
       text[at] = ' ';
     } else if (c == '\\' && at + 1 < text.size()) {
-      // What is replaced cannot be escaped.
+      // A replaced character cannot be escaped.
       if (isSpoilt(at + 1)) {
         text[at] = ' ';
       } else if (static_cast<unsigned char>(text[at + 1]) < 0x80) {
@@ -175,8 +175,8 @@ bool JsonWalker::index(std::string_view text) {
   return error == simdjson::SUCCESS;
 }
 
-/// Replaces what spoils the whole text for the first stage; then `text` is the mended copy. False when there was
-/// nothing to mend, or it did not help.
+/// Replaces what spoils the whole text for the first stage; then `text` is the repaired copy. False when there was
+/// nothing to repair, or it did not help.
 bool JsonWalker::indexMended(std::string_view& text) {
   mendedText_ = mendedJson(text);
   if (mendedText_ == text) return false;

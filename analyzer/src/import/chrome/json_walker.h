@@ -93,7 +93,7 @@ class JsonWalker {
 std::string mendedJson(std::string_view given);
 
 /// The position of the last place in `text` where an event seems to begin right after another one; npos when there is
-/// none. `gapStart` is where the event before it ends. A guess: the walk tells whether it was right.
+/// none. `gapStart` is where the event before it ends. A guess: the walk shows if it was right.
 std::size_t lastEventStart(std::string_view text, std::size_t& gapStart);
 /// The same, forward, from `from`.
 std::size_t nextEventStart(std::string_view text, std::size_t from, std::size_t& gapStart);

@@ -43,7 +43,7 @@ prof::ProcessId nameFromMetadata(std::string_view event, const ImportedPlaces& p
   return id;
 }
 
-/// Whether it is an event of ours that gives a rank, which is no more than the column that it becomes.
+/// True for an event of ours that gives a rank, which is no more than the column that it becomes.
 bool rankFromMetadata(std::string_view event, const ImportedPlaces& places, StoreBuilder& builder) {
   if (event.find(kRankEvent) == std::string_view::npos) return false;
   simdjson::dom::parser parser;

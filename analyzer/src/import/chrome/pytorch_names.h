@@ -4,13 +4,13 @@
 
 #include <string_view>
 
-/// What PyTorch's profiler calls things.
+/// The names that PyTorch's profiler uses.
 namespace lacuna::analyzer::pytorch {
 
 /// The category of operators, and that of older versions.
 inline constexpr std::string_view kOperators = "cpu_op";
 inline constexpr std::string_view kOlderOperators = "Operator";
-/// The engine calls the backward of an operator in a range of this name, with the backward's behind it.
+/// The engine calls the backward of an operator in a range of this name, with the backward's after it.
 inline constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
 inline constexpr std::string_view kStep = "ProfilerStep#";
 inline constexpr std::string_view kLoaderWait = "enumerate(DataLoader)#";
@@ -24,7 +24,7 @@ inline std::string_view withoutEngine(std::string_view name) {
   return name.starts_with(kEngine) ? name.substr(kEngine.size()) : name;
 }
 
-/// Whether an operator makes a tensor for another one and does nothing else.
+/// True when an operator makes a tensor for another one and does nothing else.
 inline bool onlyMakesRoom(std::string_view name) {
   return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name == "aten::resize_";
 }

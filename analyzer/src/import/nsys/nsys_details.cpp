@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What an export of Nsight Systems holds beside CUDA's activity: who and what took part, NVTX, samples, metrics.
+// The rest of an export of Nsight Systems, beside CUDA's activity: who and what took part, NVTX, samples, metrics.
 #include <fmt/format.h>
 
 #include <bit>
@@ -102,7 +102,7 @@ std::uint64_t processOf(const SqliteRows& rows, int column) {
   return rows.isNull(column) ? 0 : nsys::processOf(static_cast<std::uint64_t>(rows.integer(column)));
 }
 
-/// What a process calls something, or what a row without a process says of it.
+/// The name that a process gives something, or that a row without a process gives it.
 template <class Names, class... Key>
 const std::string* nameOf(const Names& names, std::uint64_t process, Key... key) {
   auto found = names.find({process, key...});

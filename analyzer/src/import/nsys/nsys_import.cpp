@@ -152,7 +152,7 @@ std::vector<std::uint32_t> NsysImport::numberOwn(const std::vector<std::uint32_t
 void NsysImport::readOwnTables() {
   isOwn_ = file_.has("LACUNA_process");
   if (!isOwn_) return;
-  // What rows refer to comes before the rows.
+  // Rows that others refer to come first.
   for (const bool named : {true, false}) {
     forEachTable([&]<class Row>() {
       if constexpr (!nsys::hasTable<Row>()) {

@@ -20,8 +20,8 @@
 namespace lacuna::analyzer {
 
 /// Reads an export of Nsight Systems table by table; columns are found by name, so that older and newer versions of the
-/// schema differ only in what is missing. Our own exports carry further columns and tables, which win over what the
-/// schema's say. Used once.
+/// schema differ only in what is missing. Our own exports carry further columns and tables, which win over the
+/// schema's. Used once.
 class NsysImport {
  public:
   NsysImport(const SqliteFile& file, StoreBuilder& builder, const Progress& progress);
@@ -101,7 +101,7 @@ class NsysImport {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> gpuOf_;  ///< (pid, CUDA's number) → the machine's
   std::map<std::int64_t, prof::Device> gpus_;
   // Processes count their domains and categories by themselves: by process, domain and category; process 0 is for rows
-  // that do not say theirs.
+  // that do not name theirs.
   std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, std::string> categories_;
   std::map<std::pair<std::uint64_t, std::int64_t>, std::string> domains_;
   std::unordered_map<std::int64_t, prof::FrameId> chains_;

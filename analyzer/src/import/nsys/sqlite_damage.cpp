@@ -40,7 +40,7 @@ std::optional<std::int64_t> pageNamed(std::string_view complaint) {
   return std::nullopt;
 }
 
-/// How long SQLite's check of a database may take.
+/// The longest time that SQLite's check of a database may take.
 constexpr std::chrono::seconds kMostCheckTime{60};
 
 /// While it lives, a statement fails that runs beyond kMostCheckTime.

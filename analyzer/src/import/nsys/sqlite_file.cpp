@@ -31,7 +31,7 @@ bool isPlain(const std::filesystem::path& path) {
   return std::string_view(magic, sizeof magic) == "SQLite format 3";
 }
 
-/// How long the database is by its own header; 0 where that does not say.
+/// The length of the database by its own header; 0 where that does not give it.
 std::uint64_t bytesTold(const std::filesystem::path& path) {
   unsigned char header[32] = {};
   std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header), sizeof header);
@@ -144,8 +144,8 @@ int SqliteFile::listTables() {
   return code;
 }
 
-/// SQLite reads a file that is shorter than its header claims, or of whose tables one is not understood, only for who
-/// may mend it by hand. Nothing is written all the same.
+/// SQLite reads a file that is shorter than its header claims, or has a table that is not understood, only for those
+/// who may repair it by hand. Nothing is written all the same.
 void SqliteFile::openDamaged(const std::string& why) {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);

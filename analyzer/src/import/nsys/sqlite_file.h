@@ -41,7 +41,7 @@ class SqliteFile {
   [[nodiscard]] sqlite3* handle() const { return db_; }
   /// " (the first damage is on page 12, from byte 45056)", looked for once; empty where SQLite finds none.
   [[nodiscard]] const std::string& placeOfDamage() const;
-  /// Why only a part of the file can be there; empty where nothing says so.
+  /// The reason why only a part of the file can be there; empty where none is known.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
@@ -62,7 +62,7 @@ class SqliteFile {
   bool isCutOff_ = false;
 };
 
-/// The rows of one table, in the order of the file (or as `order` says). A column that the table does not have reads as
+/// The rows of one table, in the order of the file (or by `order`). A column that the table does not have reads as
 /// NULL, as does every row of a table that is not there.
 class SqliteRows {
  public:
@@ -81,7 +81,7 @@ class SqliteRows {
   [[nodiscard]] std::string_view text(int column) const;
   [[nodiscard]] bool isText(int column) const;
   [[nodiscard]] bool hasColumn(int column) const { return there_[static_cast<std::size_t>(column)]; }
-  /// What ended the reading early, naming the table and how many rows were read; empty when nothing did.
+  /// The cause that ended the reading early, with the table and the number of rows read; empty when nothing did.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:

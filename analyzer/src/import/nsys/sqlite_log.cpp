@@ -21,7 +21,7 @@ namespace {
 /// Copies leave so much of the temporary folder free, which others use too.
 constexpr std::uintmax_t kKeptFree = std::uintmax_t{256} << 20;
 
-/// Whether the database keeps changes in a write-ahead log, by its own header.
+/// True when the database keeps changes in a write-ahead log, by its own header.
 bool hasLog(const std::filesystem::path& path) {
   constexpr std::streamoff kReadVersion = 19;
   std::ifstream file(path, std::ios::binary);

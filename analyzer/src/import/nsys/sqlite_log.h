@@ -11,7 +11,7 @@ struct sqlite3;
 
 namespace lacuna::analyzer {
 
-/// Whether a folder for temporary files, which others use too, has room for so many bytes.
+/// True when a folder for temporary files, which others use too, has room for so many bytes.
 bool hasRoom(const std::filesystem::path& folder, std::uintmax_t bytes);
 
 /// Opens a database for reading, with the changes in a write-ahead log beside it. No file appears there: without

@@ -16,7 +16,7 @@ class PerfettoOwnRows {
 
   /// Appends the rows of a packet's field; false where it is not well-formed.
   bool read(std::string_view bytes);
-  /// Whether there was one, so that the track events are the same rows once more.
+  /// True when there was one, so that the track events are the same rows once more.
   [[nodiscard]] bool any() const { return any_; }
 
  private:

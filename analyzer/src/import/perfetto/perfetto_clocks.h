@@ -25,14 +25,14 @@ class PerfettoClocks {
 
   /// Takes a ClockSnapshot; false where it is not well-formed.
   bool readSnapshot(std::string_view bytes, Local& local);
-  /// Whether a snapshot relates the clock to the trace's.
+  /// True when a snapshot relates the clock to the trace's.
   [[nodiscard]] bool explains(std::uint64_t clock, const Local& local) const;
   /// A packet's time in the trace's clock. Moves an incremental clock on.
   prof::TimeNs traceTime(std::uint64_t timestamp, std::uint64_t clock, Local& local);
 
   /// To be added to the trace's times for CLOCK_MONOTONIC.
   [[nodiscard]] std::int64_t toMonotonicNs() const { return toMonotonicNs_; }
-  /// How MONOTONIC and the real time go together, where a snapshot has both.
+  /// The relation of MONOTONIC to the real time, where a snapshot has both.
   [[nodiscard]] const std::optional<prof::Clock>& clock() const { return clock_; }
 
  private:

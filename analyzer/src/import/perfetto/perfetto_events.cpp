@@ -21,7 +21,7 @@ using proto::Wire;
 
 namespace {
 
-/// What a phase of Chrome's trace events is here.
+/// The type here for a phase of Chrome's trace events.
 perfetto::EventType typeOf(char phase, perfetto::EventType otherwise) {
   switch (phase) {
     case 'B':

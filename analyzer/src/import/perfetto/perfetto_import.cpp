@@ -187,7 +187,7 @@ bool PerfettoImport::defaults(std::string_view bytes, Sequence& sequence) {
 
 namespace {
 
-/// Of a file in which there is no whole packet.
+/// The problem of a file in which there is no whole packet.
 std::string withoutPackets(const PacketReader& packets, const std::string& sourceProblem) {
   if (!packets.breaksOff())
     return "is not a Perfetto trace: " + (packets.problem().empty() ? "it has no packets" : packets.problem());

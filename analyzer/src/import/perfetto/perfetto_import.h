@@ -52,7 +52,7 @@ class PerfettoImport {
     std::map<std::uint64_t, double> counters;  ///< of incremental counter tracks
     std::int64_t legacyUs = 0;
   };
-  /// What joins the events of an asynchronous range, or of a flow, in the older form: Chrome's phases.
+  /// The id that joins the events of an asynchronous range, or of a flow, in the older form: Chrome's phases.
   struct LegacyId {
     enum class Scope : std::uint8_t { None, Unscoped, Local, Global };
     Scope scope = Scope::None;
@@ -74,7 +74,7 @@ class PerfettoImport {
     LegacyId id;
     std::uint64_t bindId = 0;
     bool isBound = false;                   ///< a point of the flow bindId, too
-    std::optional<std::uint32_t> pid, tid;  ///< whose event it is, where its writer's track does not say
+    std::optional<std::uint32_t> pid, tid;  ///< whose event it is, where its writer's track does not show it
     std::vector<std::uint64_t> flows, endFlows, extraTracks, extraDoubleTracks;
     std::vector<std::int64_t> extraValues;
     std::vector<double> extraReals;

@@ -134,7 +134,7 @@ std::uint64_t PerfettoTracks::trackOfOther(std::uint64_t writer, std::optional<s
   const Track* known = find(writer);
   const std::uint32_t pid = givenPid.value_or(known == nullptr ? 0 : known->pid);
   const std::uint32_t tid = givenTid.value_or(known == nullptr ? 0 : known->tid);
-  // Process numbers have 22 bits at most, so that the two highest bits are free to tell these tracks from others.
+  // Process numbers have 22 bits at most, so that the two highest bits are free to set these tracks apart.
   const std::uint64_t uuid = std::uint64_t{1} << 62 | std::uint64_t{pid & 0x3fffffffU} << 32 | tid;
   Track& track = tracks_[uuid];
   track.isThread = true;

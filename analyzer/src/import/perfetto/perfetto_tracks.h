@@ -65,7 +65,7 @@ class PerfettoTracks {
   StoreBuilder& builder_;
   TracePlaces places_;
   std::map<std::uint64_t, Track> tracks_;
-  // What the recorder's lists say of processes, by pid, and of threads, by pid and tid (at the end their tracks, too).
+  // Texts in the recorder's lists: of processes, by pid, and of threads, by pid and tid (at the end their tracks, too).
   std::map<std::uint32_t, ProcessText> processTexts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, prof::StringId> threadNames_;
 };

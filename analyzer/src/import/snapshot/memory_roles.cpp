@@ -122,7 +122,7 @@ class Roles {
     return isActivation(born, freedNs) ? MemoryRole::Activation : MemoryRole::Other;
   }
 
-  /// Made by an operator in front of a backward pass, and gone when the optimizer begins behind that.
+  /// Made by an operator in front of a backward pass, and gone when the optimizer begins after that.
   bool isActivation(const Born& born, TimeNs freedNs) {
     const Passes& passes = passes_[processOf(rows_.thread[born.row])];
     const TimeNs bornNs = rows_.timeNs[born.row];

@@ -30,7 +30,7 @@ class DeviceTotals {
     const bool isFirst = !hasBegun_;
     if (isFirst) begin(row, totals);
     if (!isKnown_) return;
-    // What is given back without having been taken was there before.
+    // Memory that is given back without having been taken was there before.
     const bool isNew = seen_.insert(row.address).second;
     if (isNew && row.action == MemoryAction::Free) earlier_.push_back({row.address, row.bytes});
     if (!isFirst && totals.reserved >= 0) moveReserved(row, totals.reserved, op, later);

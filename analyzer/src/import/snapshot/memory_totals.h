@@ -9,15 +9,15 @@
 
 namespace lacuna::analyzer {
 
-/// What PyTorch says of a device's memory behind an allocation or a free; -1: nothing.
+/// PyTorch's totals of a device's memory after an allocation or a free; -1: none.
 struct MemoryTotals {
   std::int64_t allocated = -1;
   std::int64_t reserved = -1;
 };
 
 /// Appends rows for what was handed out before the first row of a device, and for what its allocator held then and took
-/// or gave back later, as the totals tell. `totals` is one for each row of the allocation table; of a device whose
-/// first row has none nothing is known.
+/// or gave back later, as the totals show. `totals` is one for each row of the allocation table; nothing is known of a
+/// device whose first row has none.
 void addMemoryOfTotals(StoreBuilder& builder, std::span<const MemoryTotals> totals);
 
 }  // namespace lacuna::analyzer

@@ -15,9 +15,9 @@
 
 namespace lacuna::analyzer {
 
-/// What a Python pickle holds, as far as it is plain: None, truth values, numbers, texts, bytes, lists, tuples, sets
-/// and dictionaries. Nothing is executed: a pickle that names a class or a function is refused. Memory is bounded by
-/// the pickle's size; parts that it uses twice are kept once (so values may contain themselves).
+/// The content of a Python pickle, as far as it is plain: None, truth values, numbers, texts, bytes, lists, tuples,
+/// sets and dictionaries. Nothing is executed: a pickle that names a class or a function is refused. Memory is bounded
+/// by the pickle's size; parts that it uses twice are kept once (so values may contain themselves).
 class Pickle {
  public:
   enum class Type : std::uint8_t { None, Bool, Integer, Real, Text, Bytes, List, Dict };
@@ -56,7 +56,7 @@ class Pickle {
   StringPool texts_;
   std::vector<Value> values_;
   std::vector<std::vector<Ref>> items_;
-  /// Of large dictionaries, by their items' place: values by the number of their key.
+  /// Indexes of large dictionaries, by their items' place: values by the number of their key.
   mutable std::unordered_map<std::uint64_t, std::unordered_map<std::uint64_t, Ref>> indexes_;
   Ref root_ = 0;
 };

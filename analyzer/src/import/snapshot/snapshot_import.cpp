@@ -42,7 +42,7 @@ class SnapshotImport {
     Ref frames = 0;
     std::uint64_t free = 0;
   };
-  /// What one device's history shows to have been there before it began, and what is there at its end.
+  /// The memory that was there before one device's history began, as it shows, and what is there at its end.
   struct Live {
     std::map<std::uint64_t, std::uint64_t> blocks;  ///< bytes by address
     AddressSet segments;                            ///< a segment that can grow is mapped and unmapped in any pieces
@@ -209,7 +209,7 @@ void SnapshotImport::before(std::uint32_t device, const Event& event, MemoryActi
   append(device, earlier, action);
 }
 
-/// What is given back without having been taken was there before the history began: it is taken at its start.
+/// Memory given back without having been taken was there before the history began: it is taken at its start.
 void SnapshotImport::replay(std::uint32_t device, const std::vector<Event>& events) {
   Live& live = live_[device];
   for (const Event& event : events) {
@@ -299,7 +299,7 @@ void SnapshotImport::readSegments(Ref segments) {
     if (!blocks) continue;
     for (const Ref block : pickle_.items(*blocks)) {
       if (++visits_ > 2 * pickle_.size()) return;
-      // Older snapshots give no addresses: blocks lie one behind the other.
+      // Older snapshots give no addresses: blocks lie one after the other.
       const auto given = pickle_.find(block, "address");
       if (given) address = static_cast<std::uint64_t>(pickle_.integer(*given));
       event.address = address;
