@@ -22,7 +22,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Of one element, by the name that PyTorch's process groups use.
+/// Bytes of one element, by the name that PyTorch's process groups use.
 std::uint64_t bytesOf(std::string_view type) {
   if (type == "Double" || type == "Long") return 8;
   if (type == "Half" || type == "BFloat16" || type == "Short") return 2;
@@ -30,7 +30,7 @@ std::uint64_t bytesOf(std::string_view type) {
   return type == "Float" || type == "Int" ? 4 : 0;
 }
 
-/// What must cross a rank's link for each byte of the whole buffer.
+/// Bytes that must cross a rank's link for each byte of the whole buffer.
 double busFactor(CollectiveKind kind, std::uint32_t ranks) {
   const double share = ranks == 0 ? 0 : static_cast<double>(ranks - 1) / ranks;
   switch (kind) {
@@ -84,7 +84,7 @@ class Listing {
     return at->second;
   }
 
-  /// By the kernel's own arguments. False where they tell nothing.
+  /// By the kernel's own arguments. False where they show nothing.
   bool describe(prof::ArgSetId set, Collective& one) {
     if (!set) return false;
     if (!args_) args_.emplace(store_);

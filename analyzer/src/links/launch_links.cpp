@@ -164,7 +164,7 @@ RangeLaunches::RangeLaunches(const Store& store) {
   for (std::uint64_t i = 0; i < store.rows<prof::Environment>(); ++i) {
     const auto row = store.row<prof::Environment>(i);
     const std::string_view key = store.text(row.key);
-    // Traces of several kinds that were merged say of each input what it was.
+    // Merged traces of several kinds keep for each input what it was.
     countsOperators_ |= key.ends_with("source.format") && store.text(row.value) == "kineto";
     isOwn |= key.starts_with("chrome.") && key.substr(7) == kOwnChromeMember;
   }

@@ -50,12 +50,12 @@ std::uint32_t at(const std::vector<std::uint32_t>& links, std::uint64_t row) {
   return row < links.size() ? links[row] : kNoLink;
 }
 
-/// What is computed when it is first asked for, once, unless that is called off. Safe for many threads.
+/// A value that is computed when it is first asked for, once, unless that is called off. Safe for many threads.
 template <class Value>
 class ComputedOnce {
  public:
-  /// compute() answers nothing where it was called off; so does this. Who comes while it is computed waits for it, as
-  /// long as that is wanted.
+  /// compute() answers nothing where it was called off; so does this. A thread that comes while it is computed waits
+  /// for it, as long as that is wanted.
   template <class Compute>
   const Value* get(const Links::Wanted& wanted, Compute&& compute) {
     constexpr std::chrono::milliseconds kLookAgain(5);

@@ -32,13 +32,13 @@ struct Launched {
   CollectiveKind kind = CollectiveKind::Unknown;  ///< by its name
 };
 
-/// What NCCL launches together: a call, or all calls of a group.
+/// The unit that NCCL launches together: a call, or all calls of a group.
 struct Group {
   std::vector<Call> calls;
   std::vector<Launched> kernels;
 };
 
-/// A number behind a field's name, in a payload written as "name=value" or as JSON.
+/// A number after a field's name, in a payload written as "name=value" or as JSON.
 std::optional<std::uint64_t> numberIn(std::string_view text, std::string_view field) {
   std::size_t at = text.find(field);
   if (at == std::string_view::npos) return std::nullopt;
@@ -52,10 +52,10 @@ std::optional<std::uint64_t> numberIn(std::string_view text, std::string_view fi
 constexpr std::string_view kCommunicator = "NCCL communicator ID";
 constexpr std::string_view kMessage = "Message size [bytes]";
 constexpr std::string_view kRanks = "No. of ranks";
-/// Of a process that has all ranks: ncclCommInitAll().
+/// In a process that has all ranks: ncclCommInitAll().
 constexpr std::string_view kDevices = "No. of devices";
 
-/// What a thread has open while its ranges go by.
+/// The state that a thread has open while its ranges go by.
 struct ThreadState {
   struct Interval {
     TimeNs startNs, endNs;
@@ -187,7 +187,7 @@ class Builder {
         });
   }
 
-  /// What is sent from rank to rank runs in kernels of one name.
+  /// Calls that send from rank to rank run in kernels of one name.
   static CollectiveKind kernelKindOf(CollectiveKind kind) {
     switch (kind) {
       case CollectiveKind::AllToAll:
@@ -201,8 +201,8 @@ class Builder {
     }
   }
 
-  /// Which kernel carries out which calls. One kernel carries out all of its group's. Of several, NCCL does not say;
-  /// where each kind of call has kernels of its own, these share its calls if there is but one way to.
+  /// Finds which kernel carries out which calls. One kernel carries out all of its group's. Of several, NCCL does not
+  /// show it; where each kind of call has kernels of its own, these share its calls if there is but one way to.
   void share(const Group& group) {
     if (group.calls.empty() || group.kernels.empty()) return;
     if (group.kernels.size() == 1) {

@@ -10,7 +10,7 @@
 
 namespace lacuna::analyzer {
 
-/// What a kernel carries out, as far as the ranges of the calls that launched it tell.
+/// The calls that a kernel carries out, as far as the ranges of the calls that launched it show.
 struct NcclWork {
   std::uint64_t kernel = 0;  ///< its row
   CollectiveKind kind = CollectiveKind::Unknown;

@@ -6,10 +6,10 @@
 
 namespace lacuna::analyzer {
 
-/// What a Chrome file of ours says of itself among its members, so that its ranges' ids are read as what they are.
+/// The mark of a Chrome file of ours among its members, so that its ranges' ids are read as what they are.
 inline constexpr std::string_view kOwnChromeMember = "lacuna";
 
-/// Whether the correlation of a store's ranges names the device work that they launch. That of recordings does;
+/// Decides if the correlation of a store's ranges names the device work that they launch. That of recordings does;
 /// Kineto's `External id` counts operators, in numbers that correlations have too.
 class RangeLaunches {
  public:

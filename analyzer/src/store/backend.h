@@ -25,7 +25,7 @@ class Store::Backend {
   [[nodiscard]] virtual ColumnView column(std::size_t table, std::size_t column) const = 0;
   virtual prof::Status scan(std::size_t table, std::span<const std::size_t> columns, prof::TimeWindow window,
                             const std::function<bool(const RowBlock&)>& visit) const = 0;
-  /// What scan() visits, for those who must ask instead of being called. Null where `column` costs nothing.
+  /// The rows that scan() visits, for those who must ask instead of being called. Null where `column` costs nothing.
   [[nodiscard]] virtual std::unique_ptr<RowStream> stream(std::size_t /*table*/,
                                                           std::span<const std::size_t> /*columns*/,
                                                           prof::TimeWindow /*window*/) const {
@@ -39,7 +39,7 @@ class Store::Backend {
   [[nodiscard]] virtual std::uint32_t stringCount() const = 0;
   [[nodiscard]] virtual prof::TimeWindow span() const = 0;
   [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
-  /// How often something was read that is damaged and came as zeros.
+  /// Number of reads of something that is damaged and came as zeros.
   [[nodiscard]] virtual std::uint64_t damagedReads() const { return 0; }
   [[nodiscard]] virtual const std::filesystem::path& path() const = 0;
   /// The file behind it, if it is an .lcn one.

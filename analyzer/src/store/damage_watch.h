@@ -13,7 +13,7 @@ namespace lacuna::analyzer {
 class DamageWatch {
  public:
   explicit DamageWatch(const Store& store);
-  /// An error that says what was damaged, once something was.
+  /// An error that names the damage, once there was some.
   [[nodiscard]] prof::Status status() const;
 
  private:

@@ -70,7 +70,7 @@ class LcnBackend::Scan {
   std::size_t left_ = 0;                  ///< rows that were still pending after the last flush
   prof::TimeNs pendingLast_ = INT64_MIN;  ///< no pending row starts after it
   std::vector<std::size_t> counted_;      ///< blocks outside of the window that are not in firstRow_ yet
-  bool late_ = false;                     ///< pending rows of a counted block stand behind those of later ones
+  bool late_ = false;                     ///< pending rows of a counted block stand after those of later ones
   std::size_t at_ = 0;                    ///< the next block
   std::uint64_t firstRow_ = 0;
   std::uint64_t firstWanted_ = 0;

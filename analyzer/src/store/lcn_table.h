@@ -14,7 +14,7 @@
 #include "store/lcn_backend.h"
 #include "store/table_sort.h"
 
-/// How an LcnBackend keeps a table: where its blocks are, and what of it has been decoded.
+/// The form in which an LcnBackend keeps a table: where its blocks are, and what of it has been decoded.
 namespace lacuna::analyzer {
 
 using LcnBytes = std::vector<std::byte>;

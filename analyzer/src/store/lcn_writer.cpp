@@ -19,7 +19,7 @@ namespace {
 /// New numbers of argument sets, in the order in which they are added, in memory that follows how many there are.
 class ArgSetNumbers {
  public:
-  /// Of a table of so many sets, whose greatest id is `greatest`; none above it is known.
+  /// For a table of so many sets, whose greatest id is `greatest`; none above it is known.
   ArgSetNumbers(std::uint64_t sets, std::uint32_t greatest) : greatest_(greatest) {
     // So many entries of an array take about as much as one of a map.
     constexpr std::uint64_t kEntriesPerSet = 16;

@@ -38,7 +38,7 @@ class RowFeed {
   RowFeed(const RowFeed&) = delete;
   RowFeed& operator=(const RowFeed&) = delete;
 
-  /// The row that the feed stands at, or false behind the last one.
+  /// The row that the feed stands at, or false after the last one.
   bool valid() {
     while (at_ >= current_.rows) {
       if (!pull()) return false;
@@ -51,7 +51,7 @@ class RowFeed {
     return std::get<Column>(current_.columns)[at_];
   }
   void step() { ++at_; }
-  /// How reading went; known once valid() is false.
+  /// The status of reading; known once valid() is false.
   [[nodiscard]] const prof::Status& status() const { return status_; }
 
  private:

@@ -10,7 +10,7 @@
 
 #include "lacuna/analyzer/pyramid.h"
 
-/// The bytes of derived blocks: plain little-endian numbers and arrays, one behind the other.
+/// The bytes of derived blocks: plain little-endian numbers and arrays, one after the other.
 namespace lacuna::analyzer {
 
 class ByteOutput {

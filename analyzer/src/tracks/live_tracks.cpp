@@ -19,12 +19,12 @@ using prof::TimeNs;
 
 namespace {
 
-/// How much of the end is laid out anew each time: at first, and at most.
+/// The length of the end that is laid out anew each time: at first, and at most.
 constexpr TimeNs kShortestTail = 2'000'000'000;
 constexpr TimeNs kLongestTail = 10'000'000'000;
 
-/// Whose rows tracks are made of, see TrackFeed. Others come late as they may: a thread's when it has long ended, a
-/// state's when what slept wakes.
+/// The tables whose rows tracks are made of, see TrackFeed. Others come late as they may: a thread's when it has long
+/// ended, a state's when what slept wakes.
 constexpr std::array kTablesOfTracks{prof::Range::kTable,        prof::ApiCall::kTable, prof::Kernel::kTable,
                                      prof::Memcpy::kTable,       prof::Memset::kTable,  prof::Allocation::kTable,
                                      prof::CounterSample::kTable};
@@ -64,7 +64,7 @@ CounterLane copyOf(const CounterLane& from) {
   return from.copy();
 }
 
-/// Puts what starts before a moment into the layout that stays, and the rest behind a copy of it.
+/// Puts what starts before a moment into the layout that stays, and the rest after a copy of it.
 class Splitter {
  public:
   Splitter(Layout& settled, const Store& store, TimeNs until, const Progress& progress, std::uint64_t total)
@@ -191,7 +191,7 @@ struct LiveTracks::State {
     }
     return first;
   }
-  /// Whether what has settled is of another process than was known: a thread's that has gone to another one, or one's
+  /// True when what has settled is of another process than was known: a thread's that has gone to another one, or one's
   /// that nothing was known of, whose ranges across threads lie with those of no process.
   [[nodiscard]] bool moved(const std::map<std::uint32_t, std::uint32_t>& now) const {
     const bool changed = std::any_of(processOf.begin(), processOf.end(), [&](const auto& was) {

@@ -20,7 +20,7 @@ constexpr std::size_t kEventsPerBucket = 8;
 /// Taking parts of buckets in proportion at both ends of a pixel errs by at most 2 · ¼ bucket, so a ninth of a pixel
 /// keeps the covered share within 0.06.
 constexpr double kBucketsPerPixel = 9;
-/// Of the finest buckets the sixteenths are known; these may be so much larger.
+/// The sixteenths of the finest buckets are known; these may be so much larger.
 constexpr double kFinestPerPixel = 0.75;
 
 }  // namespace
@@ -66,7 +66,7 @@ void Lane::add(TimeNs startNs, TimeNs durNs, StringId name) {
   if (builder_) take(size() - 1, startNs, durNs, name.value);
 }
 
-/// The last bucket of a lane of many years may end behind the last moment that there is.
+/// The last bucket of a lane of many years may end after the last moment that there is.
 TimeNs Lane::bucketStart(std::size_t bucket) const {
   const auto origin = static_cast<std::uint64_t>(origin_);
   const std::uint64_t room = static_cast<std::uint64_t>(INT64_MAX) - origin;
@@ -262,7 +262,7 @@ void Lane::addBuckets(const Level& level, std::size_t from, std::size_t to, doub
     best = std::max(best, longest);
   }
   if (shares == 0) return;
-  while (where + 1 < to && level.busy[where] == 0) ++where;  // instants only, behind buckets of nothing
+  while (where + 1 < to && level.busy[where] == 0) ++where;  // instants only, after buckets of nothing
   sum.busyNs += weight * level.shareNs * static_cast<double>(shares);
   const double length = lengthOf(best);
   if (length <= sum.longestNs) return;
@@ -355,15 +355,15 @@ Lane::Parts Lane::partsOf(std::size_t bucket) const {
   return parts;
 }
 
-/// Of the finest buckets, those that an edge of pixels lies in are split there.
+/// Splits those of the finest buckets that an edge of pixels lies in, at the edge.
 void Lane::querySplit(const PixelGrid& grid, std::span<Cell> cells) const {
   const Level& finest = levels_[0];
   const double width = std::ldexp(1.0, shift_);
   const double perPixel = grid.nsPerPixel / width;
   const double origin = static_cast<double>(grid.startNs - origin_) / width;
   const auto count = static_cast<double>(finest.busy.size());
-  std::size_t next = 0;  // the first bucket of which nothing has been taken
-  Parts split;           // the one before it, of which what is behind `at` has not been taken
+  std::size_t next = 0;  // the first bucket that nothing has been taken of
+  Parts split;           // the one before it; what is after `at` has not been taken
   double at = kParts;
   double steps = 0;  // up to there
   const auto splitAt = [&](double edge) {

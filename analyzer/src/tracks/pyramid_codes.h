@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// How a lane's pyramid keeps lengths, counts and covered shares in few bits.
+/// The codes that keep a lane's lengths, counts and covered shares in few bits of its pyramid.
 namespace lacuna::analyzer {
 
 /// A sixteenth's code is 0 for nothing, 1 for next to nothing, and 1 more for each step of covered share.

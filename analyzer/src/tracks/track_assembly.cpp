@@ -96,7 +96,7 @@ std::unordered_map<std::uint32_t, prof::Thread> threadRows(const Store& store) {
   return threads;
 }
 
-/// A recording that goes on has not said yet who its threads are.
+/// A recording that goes on does not know yet who its threads are.
 std::string threadLabel(const Store& store, std::uint32_t id, const prof::Thread& thread) {
   const std::string_view name = store.text(thread.name);
   if (!name.empty()) return std::string(name);

@@ -23,7 +23,7 @@ class TrackBudget {
     most_ = prof::Budget::ofProcess().most(prof::Budget::Item::Tracks, bytes_);
   }
 
-  /// Whether one more may be made; to be asked again for one that was not.
+  /// True when one more may be made; to be asked again for one that was not.
   bool take(TrackKind kind, std::uint32_t id) {
     return takeKey(std::uint64_t{static_cast<std::uint32_t>(kind)} << 32 | id);
   }

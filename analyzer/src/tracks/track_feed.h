@@ -233,7 +233,7 @@ struct MemoryCurves {
   std::unordered_map<std::uint8_t, Curve> byRole;
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>> alive;  ///< bytes and role by address
 
-  /// Whether the event is the first of its role.
+  /// True when the event is the first of its role.
   [[nodiscard]] bool isNew(prof::MemoryAction action, std::uint8_t role) const {
     return isAllocation(action) && !byRole.contains(role);
   }

@@ -24,7 +24,7 @@ namespace lacuna::analyzer {
 
 namespace {
 
-/// Reads ahead no more than this; of larger sets the rest waits until it is looked at.
+/// Reads ahead no more than this; of larger sets the rest waits until it is needed.
 constexpr std::uint64_t kReadAheadBytes = std::uint64_t{768} << 20;
 
 }  // namespace
@@ -67,10 +67,10 @@ constexpr std::uint32_t kMemory = 6;  // beside the numbers of TrackKind
 /// The number of a track's events that have no lane: its kind stands for the role, the number for the offset. A version
 /// of lacuna that does not know this lays the tracks out anew.
 constexpr std::uint32_t kDeeper = 7;
-/// What a block of chunks may hold; the format's limits are a little higher.
+/// The most that a block of chunks may hold; the format's limits are a little higher.
 constexpr std::size_t kMostChunks = 900;
 constexpr std::uint64_t kMostBytes = std::uint64_t{200} << 20;
-/// What the cache folder may hold.
+/// The most that the cache folder may hold.
 constexpr std::uint64_t kCacheBytes = std::uint64_t{8} << 30;
 
 struct TrackEntry {
@@ -278,7 +278,7 @@ class TrackReader {
   PodArray<std::byte> head_;
 };
 
-/// Whether a reader would take all of it. A trace whose times make no sense is shown as it is, built each time.
+/// True when a reader would take all of it. A trace whose times make no sense is shown as it is, built each time.
 bool canBeKept(const TrackSet& set) {
   return std::ranges::all_of(set.groups, [](const TrackGroup& group) {
     return std::ranges::all_of(group.tracks, [](const Track& track) {
@@ -380,10 +380,10 @@ namespace {
 
 /// Tracks are built in memory, and are then written: measured at 8 bytes a row, at the most.
 constexpr std::uint64_t kBytesPerRow = 9;
-/// What that may take at the end of a recording, which nobody asked for it; who opens the trace builds them then.
+/// The most memory for that at the end of a recording, where nobody asked for it; who opens the trace builds them then.
 constexpr std::uint64_t kMostBuildBytes = std::uint64_t{1} << 30;
 
-/// What this machine can spare, by its own account; no limit where it gives none.
+/// The memory that this machine can spare, by its own account; no limit where it gives none.
 std::uint64_t availableBytes() {
   std::ifstream file("/proc/meminfo");
   for (std::string word; file >> word;) {

@@ -26,7 +26,7 @@ class MergedLanes {
       if (i < lane->size()) heads_.push_back({lane, i});
     }
   }
-  /// The next event clipped to the window; false behind the last.
+  /// The next event clipped to the window; false after the last.
   bool next(TimeWindow& out) {
     Head* first = nullptr;
     for (Head& head : heads_) {
