@@ -11,9 +11,9 @@ namespace lacuna::analyzer {
 
 /// "softmax, max, add_ ×3": the kernels' names without namespaces and parameters.
 std::string sequenceText(const Store& store, const SequenceRow& row);
-/// Of the devices' time in the steps (without steps: of all of it), 0 … 1.
+/// Share of the devices' time in the steps (without steps: of all of it), 0 … 1.
 double sequenceShare(const Analysis& analysis, const SequenceRow& row);
-/// How often a process did in a step what all of them did so often; without steps in all.
+/// Number of times that a process did in a step what all of them did so often; without steps in all.
 double sequenceCountPerStep(const Analysis& analysis, std::uint64_t count);
 /// The same of the devices' time: the mean over them.
 std::int64_t sequenceNsPerStep(const Analysis& analysis, std::int64_t ns);

@@ -21,7 +21,7 @@ constexpr double kLeastShare = 0.02;
 /// Set-up takes most of a short run, and nothing of a long one.
 constexpr double kMuchSetUp = 0.1;
 
-/// The verdict is about steps where there are any: what comes before and behind them happens once.
+/// The verdict is about steps where there are any: what comes before and after them happens once.
 Ledger judged(const Analysis& analysis) {
   return analysis.steps.all.empty() ? analysis.ledgers.run : analysis.meanStepLedger();
 }
@@ -90,7 +90,7 @@ std::string whyNotSure(const Analysis& analysis) {
   return {};
 }
 
-/// Where nothing is found, it says so only of a trace that would show it.
+/// Where nothing is found, the text claims so only of a trace that would show it.
 std::string nothingFound(const Analysis& analysis) {
   const std::string why = whyNotSure(analysis);
   return why.empty() ? " No fault found." : fmt::format(" No fault is named, but {}.", why);

@@ -15,7 +15,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// What fills a bar where there are no colours.
+/// The characters that fill a bar where there are no colours.
 constexpr std::array<std::string_view, kCauseCount> kMarks{"█", "▓", "▒", "p", "s", "L", "d", "o", "h", "l", "w", "?"};
 
 constexpr int kNarrowest = 40, kWidest = 200;
@@ -42,7 +42,7 @@ bool isUnit(std::string_view word) {
   return std::ranges::find(kUnits, word) != kUnits.end() || word.ends_with("B/s") || word.ends_with("FLOP/s");
 }
 
-/// How long the first word of a text is; a number and its unit are one.
+/// The length of the first word of a text; a number and its unit are one.
 std::size_t firstWord(std::string_view text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   if (end == 0 || end == text.size() || text[end - 1] < '0' || text[end - 1] > '9') return end;

@@ -23,7 +23,7 @@ class TextPage {
   void title(std::string_view text);
   /// Over as many lines as it takes. `code`: the colour of each of the lines.
   void wrapped(std::string_view text, int indent, int hanging, std::string_view code = {});
-  /// The same behind a text of so many columns, in which the first line begins.
+  /// The same after a text of so many columns, in which the first line begins.
   void wrappedBehind(std::string_view front, int columns, std::string_view text);
   void lines(const std::vector<std::string>& all);
   /// The columns that have a heading, as far as they fit beside the names; the rest of the rows are counted.
@@ -32,7 +32,7 @@ class TextPage {
 
   [[nodiscard]] std::string styled(std::string_view text, std::string_view code) const;
   [[nodiscard]] std::string marked(Cause cause, std::string_view text) const;
-  /// What stands for a cause in a bar.
+  /// The character that stands for a cause in a bar.
   [[nodiscard]] std::string_view mark(Cause cause) const;
   /// The width of a column of "±0.3 %", and of one that follows a space, where the report has such columns.
   static constexpr int kBandWidth = 8;
@@ -40,7 +40,7 @@ class TextPage {
   [[nodiscard]] std::string bandTitle() const;
   [[nodiscard]] std::string bandCell(std::int64_t bandNs, std::int64_t ns) const;
   [[nodiscard]] int width() const { return width_; }
-  /// Whether these sections were asked for; else this is the overview.
+  /// True when these sections were asked for; else this is the overview.
   [[nodiscard]] bool isAskedFor() const { return !options_.sections.empty(); }
 
   std::string take() { return std::move(out_); }

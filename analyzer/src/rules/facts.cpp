@@ -189,7 +189,7 @@ Change withoutCall(std::string_view name) {
 FullestDevice fullestDevice(const Analysis& analysis) {
   std::map<prof::DeviceId, const DeviceAccount*> accounts;
   for (const DeviceAccount& device : analysis.devices) accounts.emplace(device.id, &device);
-  // A trace of one device need not say whose its only memory is.
+  // A trace of one device need not name the owner of its only memory.
   const bool isOnly = analysis.devices.size() == 1 && analysis.of<MemoryTables>().devices.size() == 1;
   FullestDevice fullest;
   for (const DeviceMemory& memory : analysis.of<MemoryTables>().devices) {

@@ -52,13 +52,13 @@ class Facts {
   [[nodiscard]] std::int64_t perStepOfDevice(std::int64_t ns) const {
     return ns / (analysis.stepCount() * std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis.devices.size())));
   }
-  /// How often a process does in a step what all of them did so often in all steps.
+  /// Number of times that a process does in a step what all of them did so often in all steps.
   [[nodiscard]] double timesAStep(std::uint64_t count) const {
     return static_cast<double>(count) / static_cast<double>(analysis.stepCount() * analysis.processCount());
   }
   /// The share of a step, 0 … 1.
   [[nodiscard]] double shareOfStep(std::int64_t nsPerStep) const;
-  /// Whether the time is a large enough share of a step to act on, for a finding of this rule's kind.
+  /// True when the time is a large enough share of a step to act on, for a finding of this rule's kind.
   [[nodiscard]] bool isWorthActing(std::int64_t nsPerStep) const;
   /// The time that a cause takes of an ordinary step of one device.
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
@@ -75,7 +75,7 @@ class Facts {
   [[nodiscard]] bool onlyHost() const;
   /// A setting that the program announced.
   [[nodiscard]] std::optional<std::string_view> knob(std::string_view name) const;
-  /// Whether it announced that the setting is on.
+  /// True when the program announced that the setting is on.
   [[nodiscard]] bool isOn(std::string_view knobName) const { return knob(knobName).value_or("off") == "on"; }
   /// The replay with changes; nothing where no replay is possible, or there is no change.
   [[nodiscard]] std::optional<Prediction> play(std::span<const Change> changes) const;
@@ -98,7 +98,7 @@ class Facts {
   [[nodiscard]] std::int64_t pricedIdleNs() const;
   /// The part of the waits of a cause that lies in phases which other findings price.
   [[nodiscard]] std::int64_t pricedInPhasesNs(Cause cause) const;
-  /// Whether a finding is the reason for this idle cause.
+  /// True when a finding is the reason for this idle cause.
   [[nodiscard]] bool isNamed(Cause cause) const;
 
  private:
@@ -132,7 +132,7 @@ FullestDevice fullestDevice(const Analysis& analysis);
 inline constexpr double kGaps = 1.05;
 
 /// As many launches wait on average as a step has, so the host is a step ahead of the devices or more. Its steps then
-/// follow each other quickly until it is held back, and say nothing one by one.
+/// follow each other quickly until it is held back, and mean nothing one by one.
 bool hostRunsAhead(const Analysis& analysis);
 
 }  // namespace lacuna::analyzer

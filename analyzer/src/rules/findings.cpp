@@ -16,18 +16,18 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Of a step, what a share with one decimal shows as nothing.
+/// The share of a step that one decimal shows as nothing.
 constexpr double kShownAsNothing = 0.0005;
 /// A reader who adds up the ledger would miss so much of a cost.
 constexpr double kMissed = 1.1;
 
-/// Whether a finding costs what it gains, and clearly more than the trace itself holds of it.
+/// True when a finding costs what it gains, and clearly more than the trace itself holds of it.
 bool isPricedByItsGain(const Finding& finding) {
   const auto accounted = static_cast<double>(finding.accountedNsPerStep);
   return accounted > 0 && static_cast<double>(finding.costNsPerStep) > kMissed * accounted;
 }
 
-/// Whether a finding in the report already explains what this rule would find.
+/// True when a finding in the report already explains what this rule would find.
 bool isExplained(const FindingRule& rule, const Facts& facts, const Told& told) {
   return std::ranges::any_of(told.findings, [&](const Finding& finding) {
     const auto explained = ruleOf(finding.id).explains;

@@ -95,7 +95,7 @@ void Outcome::claim(Claim claim) {
   told_.claims.push_back(std::move(claim));
 }
 
-/// Of its cost, at most: the bands of the causes that it prices.
+/// Recording's part of its cost, at most: the bands of the causes that it prices.
 std::int64_t Outcome::recordingIn(const Finding& finding) const {
   const Ledger bands = facts_.analysis.meanStepBands();
   const auto causes = facts_.rule().prices;
@@ -222,7 +222,7 @@ void Outcome::finish(Finding finding) {
   takeGain(finding);
   finding.recordingNsPerStep = recordingIn(finding);
   finding.stepRecordingNs = analysis.meanStepBands().totalNs();
-  // Where no entry of the ledger says how much that is of this cost, it is as much as of the step.
+  // Where no entry of the ledger shows how much that is of this cost, it is as much as of the step.
   const bool isKnown = !facts_.rule().prices.empty() && finding.costNsPerStep > 0;
   finding.recordedShare = isKnown ? shareOf(finding.recordingNsPerStep, finding.costNsPerStep)
                                   : shareOf(finding.stepRecordingNs, finding.wholeStepNs);

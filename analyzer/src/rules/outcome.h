@@ -14,8 +14,8 @@ inline constexpr GainLimit kNoLoss{
 inline constexpr GainLimit kItsGain{
     .name = "gain", .reason = "the interval includes the gain", .of = GainLimit::Of::Gain};
 
-/// What one rule leaves: findings and claims. It fills in id, kind, gain, interval, confidence, severity and title, and
-/// drops a finding whose cost and gain are not worth acting on. Gain and interval are the ends of Finding::gainChain.
+/// The results of one rule: findings and claims. It fills in id, kind, gain, interval, confidence, severity and title,
+/// and drops a finding whose cost and gain are not worth acting on. Gain and interval are ends of Finding::gainChain.
 class Outcome {
  public:
   Outcome(const Facts& facts, Told& told) : facts_(facts), told_(told) {}

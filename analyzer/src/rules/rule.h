@@ -14,7 +14,7 @@ namespace lacuna::analyzer {
 class Facts;
 class Outcome;
 
-/// What a threshold's number counts, and how a page prints it.
+/// The unit of a threshold's number, and the way that a page prints it.
 enum class Unit : std::uint8_t {
   Share,  ///< 0 … 1, printed as a percentage
   Ns,
@@ -35,7 +35,7 @@ struct Threshold {
   [[nodiscard]] constexpr std::uint64_t count() const { return static_cast<std::uint64_t>(value); }
 };
 
-/// How often the rule is right, 0 … 1, before the replay's own confidence. `when` is empty where there is but one.
+/// Chance that the rule is right, 0 … 1, before the replay's own confidence. `when` is empty where there is only one.
 struct Confidence {
   std::string_view when{};
   double value = 0;
@@ -56,7 +56,7 @@ struct Explained {
 enum class CostIs : std::uint8_t {
   IdleTime,  ///< devices wait
   WorkTime,  ///< devices work
-  OfPhases,  ///< in phases of the host, of which some lie between steps, where no step's ledger has them
+  OfPhases,  ///< in phases of the host; some lie between steps, where no step's ledger has them
 };
 
 /// All that there is to know about one finding. To add one: add its line to LACUNA_FINDINGS, write the file that
@@ -85,9 +85,9 @@ struct FindingRule {
   bool playsWorkers = false;
   /// The calls that it claims, for readers: rules that share calls then leave these out. Empty: none.
   std::string_view claims{};
-  /// It prices only calls that no other rule claims, so it runs behind those that claim.
+  /// It prices only calls that no other rule claims, so it runs after those that claim.
   bool skipsClaimed = false;
-  /// Findings that stay out of the report when this one is in it, so their rules run behind it.
+  /// Findings that stay out of the report when this one is in it, so their rules run after it.
   std::span<const Explained> explains{};
   std::span<const Threshold> thresholds{};
   std::span<const Confidence> confidences{};

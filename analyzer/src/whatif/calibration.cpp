@@ -22,7 +22,7 @@ using JsonValue = simdjson::dom::element;
 
 constexpr std::string_view kSchema = "lacuna.calibration/1";
 constexpr std::string_view kSchemaName = "lacuna.calibration/";
-/// No knob makes work so much longer; a file that says so is of another unit.
+/// No knob makes work so much longer; a file with a greater factor is of another unit.
 constexpr double kMostLeft = 100;
 /// Nanoseconds that 64 bits hold, with room for rounding.
 constexpr double kMostNs = 9e18;
@@ -49,7 +49,7 @@ std::optional<double> numberOf(const JsonValue& object, std::string_view key) {
   return value;
 }
 
-/// What is wrong with a row, or the row.
+/// The row, or what is wrong with it.
 prof::Result<Calibration::Row> rowOf(const JsonValue& json) {
   const auto knob = textOf(json, "knob");
   if (!knob || !Calibration::isFor(*knob))
@@ -115,7 +115,7 @@ KernelKind kernelKindOf(std::string_view name) {
 }
 
 const Calibration& Calibration::builtIn() {
-  // docs/calibration.md says which of these were measured, and where.
+  // docs/calibration.md lists which of these were measured, and where.
   static const Calibration calibration = [] {
     Calibration made;
     for (const ChangeType* type : changeTypes()) {

@@ -8,14 +8,14 @@
 
 namespace lacuna::analyzer {
 
-/// How many times as long as alone on the host each part of a step takes.
+/// The time of each part of a step, as a multiple of its time alone on the host.
 struct Stretch {
   double host = 1;   ///< one thread of the training
   double work = 1;   ///< operators of a CPU device
   double batch = 1;  ///< the computing part of a batch, on its worker
 };
 
-/// How many cores the training's threads and the loader's workers want.
+/// Number of cores that the training's threads and the loader's workers want.
 struct CoreDemand {
   std::uint32_t cores = 0;
   std::uint32_t workers = 0;
@@ -34,7 +34,7 @@ Stretch stretchOf(const CoreDemand& demand);
 /// The training and the loader's workers on the cores of one host, in the recorded run and in a changed one.
 class CoreSharing {
  public:
-  /// Whether the recording shows enough to tell: numbers of cores and how much of a batch computes.
+  /// True when the recording shows enough for this: numbers of cores and how much of a batch computes.
   static bool applies(const Scenario& scenario);
   explicit CoreSharing(const Scenario& scenario);
 
@@ -42,7 +42,7 @@ class CoreSharing {
   [[nodiscard]] Stretch against(std::int64_t stepNs) const;
   /// The same where no thread shares a core.
   [[nodiscard]] Stretch alone() const;
-  /// How many cores all threads together want, in such steps.
+  /// Number of cores that all threads together want, in such steps.
   [[nodiscard]] double wantedCores(std::int64_t stepNs) const;
 
   /// A team that computes an operator waits for its slowest thread, so it advances only while all of its threads run.

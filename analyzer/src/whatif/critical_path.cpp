@@ -51,7 +51,7 @@ class Walk {
       hostEnd_[i] = host;
       if (item.step < stepEnd_.size()) stepEnd_[item.step] = host;
     }
-    // What is left behind the last item belongs to the last step; a step without items ends with the one before.
+    // Time after the last item belongs to the last step; a step without items ends with the one before.
     for (std::size_t s = 1; s < stepEnd_.size(); ++s) stepEnd_[s] = std::max(stepEnd_[s], stepEnd_[s - 1]);
     stepEnd_.back() = INT64_MAX;
   }
@@ -65,7 +65,7 @@ class Walk {
       begin = nodeEnd_[last] + node.queueGapNs;
       before_[item.node] = last;
     }
-    // What is launched later cannot have held it up, whatever the trace's correlations say.
+    // Work that is launched later cannot have held it up, whatever the trace's correlations are.
     const bool follows = node.after != kNowhere && launchedBy_[node.after] != kNowhere;
     if (follows && nodeEnd_[node.after] + node.afterGapNs > begin) {
       begin = nodeEnd_[node.after] + node.afterGapNs;
@@ -85,7 +85,7 @@ class Walk {
       now = nodeEnd_[last];
       node = last;
     }
-    // What is waited for was launched by an earlier item, so the walk ends.
+    // Work that is waited for was launched by an earlier item, so the walk ends.
     while (now > 0) {
       if (node != kNowhere) {
         fromNode(node, item, now);
@@ -111,7 +111,7 @@ class Walk {
     const bool held = model_.items[item].blocks;
     const std::int64_t called = hostEnd_[item] - (held ? nodeEnd_[node] - begin + model_.items[item].durNs : 0);
     to(std::min(called, now), &StepPath::launchNs, now);
-    // What the call itself waited for is asked of the item before a blocking one.
+    // The item before a blocking call is asked for what the call itself waited for.
     if (held) {
       to(std::min(now, item > 0 ? hostEnd_[item - 1] : 0), &StepPath::hostNs, now);
       if (item > 0) --item;

@@ -15,7 +15,7 @@ namespace lacuna::analyzer {
 inline constexpr std::int64_t kPinnedCallNs = 5'000;
 
 double pick(const DurationFactor& factor, Bound bound);
-/// Whether the change's pattern chooses this name.
+/// True when the change's pattern chooses this name.
 bool isNamed(const Change& change, std::string_view name);
 std::int64_t scaled(std::int64_t ns, double factor);
 
@@ -40,7 +40,7 @@ void scaleByKind(Scenario& scenario, const Change& change, Bound bound, IsChosen
     node.durNs = scaled(node.durNs, pick(factor, bound));
   }
 }
-/// How long it takes to prepare batches.
+/// The time that it takes to prepare batches.
 void scaleLoader(Scenario& scenario, double factor);
 /// The loader with other numbers of workers or batches ahead: its workers are played where the trace shows enough.
 void playLoader(Scenario& scenario);

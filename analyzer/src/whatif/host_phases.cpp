@@ -38,7 +38,7 @@ Phase phaseOf(std::string_view name) {
   return name == "add_" ? Phase::Addition : Phase::None;
 }
 
-/// The time to keep one stack, 0 where it is not known, if the program says that it detects anomalies.
+/// The time to keep one stack, 0 where it is not known, if the program announced that it detects anomalies.
 std::optional<std::int64_t> anomalyStackNs(const Analysis& analysis) {
   bool detects = false;
   std::int64_t ns = 0;

@@ -60,7 +60,7 @@ class BatchTimes {
       const auto ends = ends_.find(number);
       if (ends == ends_.end()) continue;
       const auto next = std::lower_bound(ends->second.begin(), ends->second.end(), endNs);
-      // That the consumer came later than the batch was ready is not handing over.
+      // The time that the consumer came later than the batch was ready is not handing over.
       if (next != ends->second.begin()) out_.handedNs.push_back(endNs - std::max(startNs, *std::prev(next)));
     }
     return std::move(out_);

@@ -43,7 +43,7 @@ constexpr std::int64_t kStuckCallNs = 50'000, kStuckCalls = 20;
 /// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready;
 /// handing over a batch that is ready takes less.
 constexpr std::int64_t kLateParts = 20;
-/// Spans that reach into the window are looked for in front of it and behind: a quarter of its length, and 1 ms for
+/// Spans that reach into the window are searched in front of it and after it: a quarter of its length, and 1 ms for
 /// short windows.
 constexpr TimeNs kMarginParts = 4, kMarginNs = 1'000'000;
 
@@ -69,7 +69,7 @@ class Builder {
     model.hostLostShare = hostLostShare();
     return true;
   }
-  /// What the typical step takes of each device, whichever of its queues work; the most that one takes.
+  /// The time that the typical step takes of each device, whichever of its queues work; the most that one takes.
   [[nodiscard]] std::int64_t busyPerStep(const Simulator::Model& model) const;
 
  private:
@@ -83,7 +83,7 @@ class Builder {
     std::size_t node;
   };
 
-  /// What a queue began last, and what it had done before that.
+  /// The work that a queue began last, and what it had done before that.
   struct Begun {
     std::size_t last = kNowhere;
     std::size_t before = kNowhere;
@@ -113,7 +113,7 @@ class Builder {
       }
     }
   }
-  /// Of the launching thread that lost most to other programs.
+  /// The lost share of the launching thread that lost most to other programs.
   [[nodiscard]] double hostLostShare() const {
     double most = 0;
     for (const DisplacedThread& thread : analysis_.of<CoreContention>().threads) {
@@ -193,7 +193,7 @@ void Builder::collectNodes(Simulator::Model& model) {
   }
 }
 
-/// Of each run of rounds, the kernels of the first round would do the work of all.
+/// The kernels of the first round would do the work of all, in each run of rounds.
 void Builder::collectRepeats(Simulator::Model& model) const {
   if (analysis_.of<PatternStats>().repeatedLaunches == 0) return;
   model.joins.assign(model.nodes.size(), kNowhere);
@@ -242,7 +242,7 @@ void Builder::collectItems() {
   });
 }
 
-/// Of what the other queues of its device had done when it started, and were given before it, the last.
+/// The last work that the other queues of its device had done when it started, and were given before it.
 std::size_t Builder::lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const {
   std::size_t last = kNowhere;
   for (std::size_t other = 0; other < begun.size(); ++other) {
@@ -464,8 +464,8 @@ std::size_t Builder::stepAt(TimeNs t) const {
   return it == steps_.begin() ? 0 : static_cast<std::size_t>(it - steps_.begin()) - 1;
 }
 
-/// Of the time that threads wanted to run. A thread that is woken waits a moment for a core on any machine, which is a
-/// large part of the little that it wants where it mostly waits for others.
+/// The lost share of the time that threads wanted to run. A thread that is woken waits a moment for a core on any
+/// machine, which is a large part of the little that it wants where it mostly waits for others.
 double lostToOthers(const CoreContention& contention) {
   const double threadsNs = static_cast<double>(contention.threads.size()) *
                            static_cast<double>(contention.window.endNs - contention.window.startNs);

@@ -76,7 +76,7 @@ struct HostItem {
   bool operator==(const HostItem&) const = default;
 };
 
-/// How batches are prepared, as far as the trace says.
+/// The way that batches are prepared, as far as the trace shows.
 struct LoaderModel {
   std::uint32_t workers = 0;
   std::uint32_t prefetch = 2;       ///< batches that each worker may be ahead; PyTorch's default
@@ -88,14 +88,14 @@ struct LoaderModel {
   [[nodiscard]] bool canBePlayed() const { return workers > 0 && batchNs > 0; }
 };
 
-/// Of the gap before an item, what driver calls of one name took.
+/// The time of driver calls of one name in the gap before an item.
 struct DriverPart {
   std::size_t item = 0;
   prof::StringId call;
   std::int64_t ns = 0;
 };
 
-/// What the step time is taken from: when each step and its device work were done.
+/// The source of the step time: when each step and its device work were done.
 struct Completions {
   std::vector<std::int64_t> atNs;
   std::int64_t totalNs = 0;
@@ -120,7 +120,7 @@ struct Simulator::Model {
   std::vector<std::string> queueNames;
   std::size_t steps = 1;  ///< 1 where none were found: all of the run
   bool hasSteps = false;
-  std::int64_t tailNs = 0;  ///< host work behind the last item
+  std::int64_t tailNs = 0;  ///< host work after the last item
   /// The typical step where all of the run becomes shorter to this. A run never becomes longer when a piece of it
   /// becomes shorter; the median of its steps may, where they leave work to each other.
   [[nodiscard]] std::int64_t shortenedNs(const Completions& changed) const;
@@ -151,7 +151,7 @@ struct Simulator::Model {
 /// Parts of buildModel.
 SteadyProgram steadyProgram(const Simulator::Model& model);
 /// Steps in a row that show a typical one. Workers that were started together hand over together, and then all of them
-/// make the step wait: only whole rounds of theirs tell the pace.
+/// make the step wait: only whole rounds of theirs show the pace.
 std::size_t runLengthOf(const LoaderModel& loader, std::size_t steps);
 LoaderModel loaderModel(const Analysis& analysis, const Simulator::Model& model);
 /// When the program asked for the first batch of each epoch, as batches are numbered; in order. None where the loader

@@ -16,7 +16,7 @@ namespace {
 
 /// An error stays readable with about this many names in it.
 constexpr std::size_t kNamedAtMost = 5;
-/// Names of templates are cut here: the head tells kernels apart.
+/// Names of templates are cut here: the head distinguishes kernels.
 constexpr std::size_t kNameBytes = 50;
 
 std::string inFewWords(std::string_view name) {

@@ -23,9 +23,9 @@ class QueueRoom {
   /// `earlierEnds`: by queue, of work that was launched before all of these.
   QueueRoom(std::vector<std::vector<prof::TimeNs>> earlierEnds, std::span<const Launch> launches);
 
-  /// Whether the queue held nearly as much as it ever did when the call returned, if that is much.
+  /// True when the queue held nearly as much as it ever did when the call returned, if that is much.
   [[nodiscard]] bool wasFull(std::size_t launch) const { return full_[launch] != 0; }
-  /// What is left of a call behind the last end of work on its queue, which made room for it.
+  /// The rest of a call after the last end of work on its queue, which made room for it.
   [[nodiscard]] std::int64_t behindWait(std::size_t launch, prof::TimeNs startNs, prof::TimeNs endNs) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace lacuna::analyzer {
 
 /// When batches become ready. As recorded: in time where the consumer did not wait, at the recorded pace where it did,
-/// or as long behind the consumer's asking as recorded where handing them over takes so long. Of a changed loader: each
+/// or as long after the consumer's asking as recorded where handing them over takes so long. With a changed loader each
 /// worker takes the next batch when it is done, never further ahead than the prefetch depth.
 class LoaderLine {
  public:

@@ -12,7 +12,7 @@ namespace lacuna::analyzer {
 /// Steps are left out until the timeline to replay has at most this many rows, which keeps a prediction quick.
 inline constexpr std::uint64_t kMostReplayedRows = 1'000'000;
 
-/// What a replay is of.
+/// The part of a run that a replay is of.
 struct ReplayedSteps {
   prof::TimeWindow window;
   std::vector<prof::TimeNs> stepStarts;  ///< one at least

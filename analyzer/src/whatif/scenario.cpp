@@ -64,7 +64,7 @@ void warmUp(Scenario& scenario, GainLimits& limits) {
   }
 }
 
-/// A quicker host lets queues run side by side whose work it launched one behind the other. The program's own waits
+/// A quicker host lets queues run side by side whose work it launched one after the other. The program's own waits
 /// between them show only where they held something up. So queues keep the order that was recorded.
 void keepQueueOrder(Scenario& scenario) {
   for (DeviceNode& node : scenario.nodes) {

@@ -39,7 +39,7 @@ Scenario asRecorded(const Simulator::Model& model, std::span<const Change> chang
 /// And with only those changes that take none away.
 Scenario withWaits(const Simulator::Model& model, std::span<const Change> changes, Bound bound);
 
-/// Whether the change leaves the device's work as it is and only brings it sooner.
+/// True when the change leaves the device's work as it is and only brings it sooner.
 bool hastensHost(const Change& change);
 
 }  // namespace lacuna::analyzer

@@ -34,8 +34,8 @@ double normalBelow(double x) {
   return std::erfc(-x / std::sqrt(2.0)) / 2;
 }
 
-/// That at least half of the gain comes true: the interval is taken for that of a normal distribution. 0 without steps:
-/// nothing shows how much one run differs from the next.
+/// Chance that at least half of the gain comes true: the interval is taken for that of a normal distribution. 0 without
+/// steps: nothing shows how much one run differs from the next.
 double confidenceOf(const Prediction& prediction, bool hasSteps) {
   if (!hasSteps) return 0;
   const auto gain = static_cast<double>(prediction.gainNs());
@@ -60,18 +60,18 @@ std::pair<std::int64_t, std::int64_t> typicalWindow(const Completions& completio
   return best;
 }
 
-/// Whether preparing batches computes, and the host's cores are hardly enough for that and all else of a step.
+/// True when preparing batches computes, and the host's cores are hardly enough for that and all else of a step.
 bool coresBind(const Scenario& scenario, std::int64_t stepNs) {
   if (!CoreSharing::applies(scenario) || scenario.loader.cpuShare < kComputingLoader) return false;
   return CoreSharing(scenario).wantedCores(stepNs) > kCoresBusy * scenario.base->hostCores;
 }
 
-/// What one piece of a step, or a wait that comes with it, has become shorter by.
+/// Time by which one piece of a step, or a wait that comes with it, has become shorter.
 std::int64_t lessBy(std::int64_t beforeNs, std::int64_t afterNs) {
   return std::max<std::int64_t>(0, beforeNs - afterNs);
 }
 
-/// What a change takes off the pieces of each step; nothing where it does more than that.
+/// Time that a change takes off the pieces of each step; nothing where it does more than that.
 std::optional<Completions> takenOfSteps(const Scenario& scenario) {
   const Simulator::Model& base = *scenario.base;
   if (scenario.unstalled) return std::nullopt;
@@ -291,7 +291,7 @@ class Predicting {
     const auto measured = static_cast<double>(std::max<std::int64_t>(1, out_.measuredNsPerStep));
     out_.doubt.miss = (static_cast<double>(out_.baseNsPerStep) - measured) / measured;
     out_.doubt.noise = model_.stepNoise;
-    // How busy other programs keep the machine is not the same in the next run.
+    // Other programs do not keep the machine equally busy in the next run.
     out_.doubt.others = kOthersVary * model_.lostShare;
     out_.doubt.sigmas = LACUNA_NAMED(kSigmas);
     if (changes_.empty()) return;

@@ -19,7 +19,7 @@ constexpr std::size_t kQuickestRuns = 10;
 constexpr double kMostDisturbed = 1.04;
 /// Fewer completions have no median; their mean counts.
 constexpr std::size_t kFewestCompletions = 4;
-/// The spread of fewer completions says nothing.
+/// The spread of fewer completions means nothing.
 constexpr std::size_t kFewestForNoise = 8;
 /// The spread that is assumed then.
 constexpr double kUnknownNoise = 0.05;
@@ -49,8 +49,8 @@ std::uint64_t signature(const Simulator::Model& model, std::size_t from, std::si
   return hash;
 }
 
-/// How much longer than the medians of its pieces a step may be: more where other programs used the cores, for no
-/// change of the program gives that back.
+/// The longest that a step may be, as a multiple of the medians of its pieces: more where other programs used the
+/// cores, for no change of the program gives that back.
 double mostDisturbed(double lostShare) {
   return std::max(kMostDisturbed, 1 / (1 - lostShare));
 }
@@ -109,8 +109,8 @@ class Alike {
       for (const std::size_t step : steps_) pick(begins_[step] + positions[p]) = value;
     }
   }
-  /// What share of its typical time a node takes where its like is quickest. Before its time is levelled. Where other
-  /// programs used the cores the quickest are those that they let run, which says nothing of caches.
+  /// The share of its typical time that a node takes where its like is quickest. Before its time is levelled. Where
+  /// other programs used the cores the quickest are those that they let run, and show nothing of caches.
   void learnWarmShares() {
     std::vector<std::int64_t> values(steps_.size());
     for (std::size_t i = 0; i < count_; ++i) {
@@ -136,7 +136,7 @@ class Alike {
   }
 
  private:
-  /// Of pieces that follow each other, in all of these steps.
+  /// Notes the limit of pieces that follow each other, in all of these steps.
   void noteLimit(double sumNs, double scale, double most) {
     const auto inAll = [&](double factor) {
       return prof::wholeOf<std::int64_t>(sumNs * factor * static_cast<double>(steps_.size()));

@@ -132,7 +132,7 @@ void addRanks(const Analysis& analysis, Lines& out) {
   }
 }
 
-/// What does not fit loses what all of NCCL's kernels are called first.
+/// A name that does not fit loses what all of NCCL's kernels are called first.
 std::string collectiveName(const CollectiveRow& row, int width) {
   const std::string where = row.communicator.empty() ? "" : row.communicator + ": ";
   const std::string kernel = plainName(row.name);

@@ -123,7 +123,7 @@ std::string ledgerWindowLine(const Analysis& analysis) {
   return out;
 }
 
-/// The lines that the program was in, where samples tell.
+/// The lines that the program was in, where samples show them.
 std::string setUpLines(const PythonLines& lines) {
   constexpr std::size_t kNamed = 2;
   std::int64_t allNs = 0;
@@ -139,7 +139,7 @@ std::string setUpLines(const PythonLines& lines) {
   return out;
 }
 
-/// The libraries that the program was in, where samples tell.
+/// The libraries that the program was in, where samples show them.
 std::string setUpWords(const UnknownPlaces& places, const PythonLines& lines) {
   constexpr std::size_t kNamed = 3;
   if (std::string named = setUpLines(lines); !named.empty()) return named;
@@ -229,7 +229,7 @@ void text(TextPage& page, const Analysis& analysis, int) {
   const Ledger bands = analysis.meanStepBands();
   // Beside the cause: its share and its time, with what follows that.
   constexpr int kShareEnd = 37, kRow = 67;
-  // A narrow row with a ± has no room for what the head says.
+  // A narrow row with a ± has no room for the words of the head.
   const bool isNarrow = page.width() < kRow && page.bandWidth() > 0;
   const std::string_view perStep = analysis.steps.all.empty() || isNarrow ? "" : " a step";
   const int timeEnd = isNarrow ? 49 : 56;

@@ -215,7 +215,7 @@ std::vector<Table> tables(const Analysis& analysis) {
 /// The memory of a device, and " of cuda:1" where there are several.
 struct Memory {
   const MemoryStats* stats = nullptr;
-  const DeviceMemory* device = nullptr;  ///< null where the trace does not tell devices apart
+  const DeviceMemory* device = nullptr;  ///< null where the trace does not separate devices
   std::string where;
 };
 

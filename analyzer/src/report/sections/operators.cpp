@@ -56,7 +56,7 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   // Asked for in full, the table is by input shapes and with memory.
   const bool full = rows == INT_MAX;
   const auto& table = full ? analysis.of<OperatorTables>().byShapes : analysis.of<OperatorTables>().byName;
-  // Figures that have no room beside a name that tells something would break all lines: memory goes first.
+  // Figures that have no room beside a name of some meaning would break all lines: memory goes first.
   constexpr int kFigures = 47, kMemory = 22, kShortestName = 12, kNameBesideMemory = 28;
   const int room = page.width() - kFigures - 2 * page.bandWidth();
   const bool withMemory = full && analysis.of<MemoryTables>().all.present && room >= kMemory + kNameBesideMemory;

@@ -171,7 +171,7 @@ void html(HtmlPage& page, const Analysis& analysis) {
       prof::addTo(recording, analysis.stepBandNs(first + i));
     }
     const auto count = static_cast<std::int64_t>(end - c * group);
-    // How high so much time is in one of the column's steps.
+    // The height of so much time in one of the column's steps.
     const auto heightOf = [&](std::int64_t ns) {
       return static_cast<double>(ns) / static_cast<double>(count) / static_cast<double>(longest) * (kBase - 12);
     };
@@ -189,7 +189,7 @@ void html(HtmlPage& page, const Analysis& analysis) {
       page.markup(fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" class=\"c{}\"/>", x,
                               y, std::max(0.5, width * 0.85), part, i));
     }
-    // What recording cost lies hatched over the top of the step.
+    // The cost of recording lies hatched over the top of the step.
     const double band = std::min(height, heightOf(recording));
     if (band >= 0.5)
       page.markup(

@@ -31,7 +31,7 @@ const Column<OverheadPart> kOverhead[]{
     {{"ns_per_step", "", ColumnKind::Time, "what recording added to a step by it"}, kValueOf<&OverheadPart::nsPerStep>},
 };
 
-/// Of recording, from where on the reader should know what to do about it.
+/// True for so much recording that the reader should know what to do about it.
 bool isMuchOfAStep(const Analysis& analysis, std::int64_t ns) {
   constexpr double kMuch = 0.1;
   return ratio(double(ns), double(analysis.meanStepNs())) >= kMuch;
@@ -119,7 +119,7 @@ Table costTable(const SelfOverhead& overhead) {
       }));
 }
 
-/// What `lacuna run --set` gave the program.
+/// A setting that `lacuna run --set` gave the program.
 struct SetFromOutside {
   std::string name, outcome;
 };

@@ -47,7 +47,7 @@ void detect(const Facts& facts, Outcome& out) {
   const Analysis& analysis = facts.analysis;
   const std::string_view mode = facts.knob("debug").value_or("off");
   const auto launches = static_cast<double>(analysis.of<LaunchStats>().stepLaunches);
-  // A program that reads a number behind each launch waits for its copies; no mode does that.
+  // A program that reads a number after each launch waits for its copies; no mode does that.
   const auto synchronised = static_cast<double>(syncCalls(analysis, false));
   const bool everyLaunch =
       facts.timesAStep(analysis.of<LaunchStats>().stepLaunches) >= kLaunches && synchronised >= kPerLaunch * launches;

@@ -77,7 +77,7 @@ void detect(const Facts& facts, Outcome& out) {
       fmt::format("{}{}; {} of the launches found an empty queue",
                   fuseWins ? "fuse small operators, or capture the step as a graph"
                            : "capture the step as a graph, or fuse small operators",
-                  // What feeds a CPU's queue runs on the same cores, so a larger batch hides nothing.
+                  // The work that feeds a CPU's queue runs on the same cores, so a larger batch hides nothing.
                   facts.onlyHost() ? "" : "; a larger batch hides it too",
                   prof::shareText(static_cast<double>(analysis.of<LaunchStats>().foundQueueEmpty) / launches));
   finding.evidence = facts.evidenceOf(

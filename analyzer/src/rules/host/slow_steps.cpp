@@ -47,7 +47,7 @@ PhaseUse unnamedPauses(const Analysis& analysis) {
 /// Fills in count and evidence; the time lost in all.
 std::int64_t addSlowSteps(const Analysis& analysis, const Steps& steps, std::int64_t limitNs, Finding& finding) {
   const std::int64_t median = steps.medianNs();
-  // Where the host runs ahead and is held back now and then, its steps say nothing one by one.
+  // Where the host runs ahead and is held back now and then, its steps mean nothing one by one.
   const bool isAhead = hostRunsAhead(analysis);
   const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
   std::int64_t lost = 0;

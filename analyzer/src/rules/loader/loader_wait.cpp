@@ -130,12 +130,12 @@ bool workersAreIdle(const LoaderStats& loader, std::int64_t stepNs) {
   return loader.batchNs() > 0 && busy < kIdleWorkers;
 }
 
-/// Whether batches that cost nothing would hide the wait.
+/// True when batches that cost nothing would hide the wait.
 bool cheaperHelps(const Facts& facts, const std::optional<Prediction>& free, std::int64_t stepNs) {
   return !workersAreIdle(facts.analysis.of<LoaderStats>(), stepNs) && free && free->gainShare() >= kStall;
 }
 
-/// Whether more workers win back so little of what batches cost that their cost itself is the fault.
+/// True when more workers win back so little of what batches cost that their cost itself is the fault.
 bool coresBind(const std::optional<Prediction>& more, const std::optional<Prediction>& free) {
   return more && free && static_cast<double>(more->gainNs()) < kHalf * static_cast<double>(free->gainNs());
 }

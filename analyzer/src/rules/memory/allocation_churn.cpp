@@ -28,8 +28,8 @@ struct SystemCalls {
   std::uint64_t both = 0;   ///< pieces taken and given back
 };
 
-/// Of the memory that goes to the system most often. A pool that only grows has a leak to serve; churn takes and gives
-/// back.
+/// System calls of the memory that goes to the system most often. A pool that only grows has a leak to serve; churn
+/// takes and gives back.
 SystemCalls systemCalls(const Analysis& analysis) {
   SystemCalls calls;
   for (const OneMemory& one : memories(analysis)) {

@@ -139,7 +139,7 @@ bool oneStepRises(const MemoryStats& memory, const StepPeaks& steps, std::uint64
          static_cast<double>(highest) > (1 + kAbove) * static_cast<double>(medianOf(steps.rises)) + noticeable;
 }
 
-/// The part of the allocations and frees in the window behind which the memory is in the top fifth of its height.
+/// The part of the allocations and frees in the window after which the memory is in the top fifth of its height.
 /// Counted and not timed, so that a step in which the program mostly waits is like any other.
 double shareAtTop(const Analysis& analysis, const OneMemory& one) {
   const MemoryStats& memory = one.memory;
@@ -162,7 +162,7 @@ bool oneTensorIsMost(const MemoryStats& memory, const LiveTensor& largest, doubl
          static_cast<double>(memory.live.size()) >= kTensors && static_cast<double>(largest.bytes) > noticeable;
 }
 
-/// Whether the memory has a spike.
+/// True when the memory has a spike.
 bool findSpike(const Facts& facts, Outcome& out, const OneMemory& one) {
   const MemoryStats& memory = one.memory;
   const StepPeaks steps = stepPeaks(facts.analysis, memory);

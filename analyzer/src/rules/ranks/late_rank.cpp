@@ -38,7 +38,7 @@ void addEvidence(const RankStats& ranks, const RankRow& row, Finding& finding) {
 void detect(const Facts& facts, Outcome& out) {
   const RankStats& ranks = facts.analysis.of<RankStats>();
   for (const RankRow& row : ranks.rows) {
-    // Of one rank alone: by how much it held the others up.
+    // The cost of one rank alone: by how much it held the others up.
     const std::int64_t cost = row.stepHeldUpNs / facts.analysis.stepCount();
     if (row.last * kTenths < ranks.matched * kLastTenths || facts.shareOfStep(cost) < kLeast) continue;
     Finding finding;
@@ -48,7 +48,7 @@ void detect(const Facts& facts, Outcome& out) {
     finding.quantities = {Quantity::number("rank", row.rank), Quantity::number("last", static_cast<double>(row.last)),
                           Quantity::number("matched", static_cast<double>(ranks.matched))};
     // The replay knows no bonds between ranks. The entries themselves show what each collective would gain: the others
-    // wait for the next-latest rank all the same. How the work behind the collective moves is not known.
+    // wait for the next-latest rank all the same. How the work after the collective moves is not known.
     finding.confidence = kSure;
     finding.gainBasis = GainBasis::Trace;
     GainChain& chain = finding.gainChain;

@@ -35,17 +35,17 @@ struct ChangeType {
   std::optional<std::string_view> (*refuse)(const Change&) = nullptr;
   /// Refuses names that the run does not have. Otherwise any are right.
   prof::Status (*check)(const Change&, const Simulator::Model&) = nullptr;
-  /// Whether waits of the host go, so that steady steps are replayed. Otherwise they stay.
+  /// True when waits of the host go, so that steady steps are replayed. Otherwise they stay.
   bool (*removesStalls)(const Change&, const Simulator::Model&) = nullptr;
-  /// Whether the change leaves the device's work as it is and only brings it sooner. Otherwise it does not.
+  /// True when the change leaves the device's work as it is and only brings it sooner. Otherwise it does not.
   bool (*hastensHost)(const Change&) = nullptr;
   /// An assumption for people; may be empty. Otherwise there is none.
   std::string (*note)(const Change&, const Simulator::Model&) = nullptr;
   /// A comment on the prediction. Otherwise there is none.
   std::string (*resultNote)(const Change&, const Prediction&) = nullptr;
-  /// Whether Bound::Low and Bound::High differ from Bound::Likely.
+  /// True when Bound::Low and Bound::High differ from Bound::Likely.
   bool hasBounds = false;
-  /// Whether the change itself decides in which order queues work.
+  /// True when the change itself decides in which order queues work.
   bool ordersQueues = false;
   std::span<const CalibratedFactor> factors{};
   std::string_view factorsFrom{};  ///< with `factors`: where the built-in ones come from

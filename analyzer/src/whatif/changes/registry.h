@@ -50,8 +50,8 @@ LACUNA_CHANGES(LACUNA_DECLARE_CHANGE)
 }  // namespace changes
 
 std::span<const ChangeType* const> changeTypes();
-/// What the change does. A change that no parser made may have a target that is none: of that nothing is known, and it
-/// does nothing. Nor does a switch on the side that the run was recorded with.
+/// The effect of the change. A change that no parser made may have a target that is none: nothing is known of that, and
+/// it does nothing. Nor does a switch on the side that the run was recorded with.
 const ChangeType& typeOf(const Change& change);
 /// Null where there is none of that name.
 const ChangeType* findChangeType(std::string_view name);
