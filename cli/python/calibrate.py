@@ -177,7 +177,7 @@ def fuse(clock, cases):
                 at = operator(at, y)
             fused, *alone = clock.time(lambda: compiled(x, y), *parts)
             rest = sum(alone) - max(alone)
-            # What the chain is about: the others' length, and what fusing leaves of it.
+            # The subject of the chain: the others' length, and what fusing leaves of it.
             cases.add("fuse", "pointwise", f"{name}, {size}", rest / (len(alone) - 1), fused, (fused - max(alone)) / rest)
 
 
@@ -269,7 +269,7 @@ def main():
     for name, part in parts.items():
         try:
             part(clock, cases)
-        except Exception as error:  # whatever a compiler or a library says: the other knobs are still worth having
+        except Exception as error:  # whatever a compiler or a library raises: the other knobs are still worth having
             if name != "fuse":
                 raise
             cases.found.pop(("fuse", "pointwise"), None)

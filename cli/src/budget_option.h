@@ -14,7 +14,7 @@ namespace lacuna::cli {
 /// the process before the command begins.
 void addBudget(CLI::App& app);
 
-/// Whether LACUNA_BUDGET, where it is set, can be read.
+/// Checks that LACUNA_BUDGET, where it is set, can be read.
 prof::Status checkBudgetOfEnvironment();
 
 }  // namespace lacuna::cli

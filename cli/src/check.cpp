@@ -25,7 +25,7 @@ namespace {
 
 using analyzer::Comparison;
 
-/// So that a gate can tell a run that got worse (1) from one that could not be checked.
+/// Lets a gate distinguish a run that got worse (1) from one that could not be checked.
 constexpr int kUnable = 3;
 
 struct CheckOptions {
@@ -80,7 +80,7 @@ std::string annotationText(std::string_view text) {
   return out;
 }
 
-/// `why`: what the failures' text says besides.
+/// `why` is added to the text of the failures.
 std::string junitText(const std::vector<Comparison>& rows, const std::vector<Comparison>& why) {
   const auto failures = std::count_if(rows.begin(), rows.end(), [](const Comparison& row) { return row.worse(); });
   std::string kernels;

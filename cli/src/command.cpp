@@ -86,7 +86,7 @@ Option& Option::notEmpty() {
 }
 
 Option& Option::commaSeparated() {
-  // A word behind it is none of it, so that FILE may stand there.
+  // A word after it is none of it, so that FILE may stand there.
   option_->delimiter(',')->allow_extra_args(false);
   return *this;
 }

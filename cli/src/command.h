@@ -27,7 +27,7 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option& required();
-  /// What --help calls the value: FILE, TIME.
+  /// The name that --help gives the value: FILE, TIME.
   Option& typeName(const std::string& name);
   Option& between(int least, int most);
   Option& notNegative();
@@ -35,14 +35,14 @@ class Option {
   Option& notEmpty();
   /// Its word may be several with commas between them; given again it takes more.
   Option& commaSeparated();
-  /// How many words it takes; `most` below 0 is any number.
+  /// Number of words that it takes; `most` below 0 is any number.
   Option& words(int least, int most);
   Option& excludes(const Option& other);
   /// Is wrong without the other.
   Option& needs(const Option& other);
   /// Left out of --help.
   Option& hidden();
-  /// --help says what the value is when none is given.
+  /// --help shows the value that holds when none is given.
   Option& showDefault();
   /// Has shells propose these values; others may stand there, too.
   Option& suggests(std::function<std::vector<std::string>()> words);
@@ -62,10 +62,10 @@ class Command {
   template <class T>
   Option option(const std::string& names, T& value, const std::string& description);
   Option flag(const std::string& names, bool& value, const std::string& description);
-  /// A group of options of which exactly one is to be given.
+  /// A group of options; exactly one of them is to be given.
   Command oneOf(const std::string& name);
 
-  /// What --help shows behind the command's name, where that is more than its options.
+  /// The text that --help shows after the command's name, where that is more than its options.
   void usage(const std::string& words);
   /// The text below the options in --help, in the place of the exit codes that every command has.
   void footer(const std::string& text);
@@ -86,7 +86,7 @@ class Command {
   CLI::App* app_;
 };
 
-/// How --help looks, of all commands that are added afterwards.
+/// Sets the look of --help for all commands that are added afterwards.
 void layOutHelp(CLI::App& app);
 
 }  // namespace lacuna::cli

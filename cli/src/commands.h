@@ -17,10 +17,10 @@ inline constexpr int kOk = 0;
 inline constexpr int kError = 1;
 inline constexpr int kUsage = 2;
 
-/// What a command ends with when its output did not arrive or something unforeseen happened.
+/// The exit code of a command whose output did not arrive, or to which something unforeseen happened.
 inline int failureCode = kError;
 
-/// The words behind the first `--` of `lacuna run` or `tune`, as they were typed; nothing where there is no `--`. The
+/// The words after the first `--` of `lacuna run` or `tune`, as they were typed; nothing where there is no `--`. The
 /// parser does not see them, because it splits words that look like a list.
 inline std::optional<std::vector<std::string>> behindDashes;
 

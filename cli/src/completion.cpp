@@ -46,14 +46,14 @@ std::string nameOf(const CLI::Option& option) {
   return option.get_snames().empty() ? std::string() : "-" + option.get_snames().front();
 }
 
-/// The words that begin with `open`, each behind `kept`.
+/// The words that begin with `open`, each after `kept`.
 std::vector<std::string> matching(std::vector<std::string> words, std::string_view open, std::string_view kept = {}) {
   std::erase_if(words, [&](const std::string& word) { return !word.starts_with(open); });
   for (std::string& word : words) word.insert(0, kept);
   return words;
 }
 
-/// A command and what is typed behind it.
+/// A command and what is typed after it.
 class TypedCommand {
  public:
   TypedCommand(const CLI::App& command, std::span<const std::string> words) : options_(optionsOf(command)) {
@@ -101,7 +101,7 @@ class TypedCommand {
     return matching(std::move(out), open_);
   }
 
-  /// A list goes on behind its last comma.
+  /// A list goes on after its last comma.
   static std::vector<std::string> valuesOf(const CLI::Option& option, std::string_view open, std::string_view kept) {
     const Suggestions& suggestions = suggestionsOf(option);
     const std::size_t comma = suggestions.isList ? open.rfind(',') : std::string_view::npos;
@@ -124,7 +124,7 @@ class TypedCommand {
   std::string_view open_;
   const CLI::Option* valueOf_ = nullptr;  ///< the option whose value is being typed
   std::size_t placed_ = 0;                ///< words that are no option
-  bool isForeign_ = false;                ///< what stands behind "--" is another program's
+  bool isForeign_ = false;                ///< what stands after "--" is another program's
 };
 
 struct Script {

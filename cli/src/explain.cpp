@@ -26,7 +26,7 @@ using analyzer::Prediction;
 constexpr std::size_t kExplainColumns = 80;
 constexpr std::size_t kReasonIndent = 6;
 
-/// How the lines of one account are laid out, and whether its numbers are times or bytes.
+/// The layout of one account's lines, and whether its numbers are times or bytes.
 struct Account {
   std::size_t labelColumns = 18;
   bool isBytes = false;
@@ -41,7 +41,7 @@ struct Account {
     return row(label, amount(number), comment);
   }
 };
-/// Of a step; and of a finding's gain, whose numbers have longer names.
+/// For a step; and for a finding's gain, whose numbers have longer names.
 constexpr Account kStepAccount;
 constexpr std::size_t kTermColumns = 26;
 

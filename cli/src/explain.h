@@ -10,8 +10,8 @@
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/result.h"
 
-/// How a prediction or a finding's gain came about: the times replayed, each limit it passed, and the parts of its
-/// interval. Texts are for people, at 80 columns.
+/// Explains how a prediction or a finding's gain came about: the times replayed, each limit it passed, and the parts of
+/// its interval. Texts are for people, at 80 columns.
 namespace lacuna::cli {
 
 std::string explainedText(const analyzer::Prediction& prediction);

@@ -31,7 +31,7 @@ class HeldInterrupts {
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  /// Whether there was one. Any thread may ask.
+  /// True when there was one. Any thread may ask.
   [[nodiscard]] bool came() const {
     sigset_t pending;
     if (sigpending(&pending) != 0) return false;

@@ -40,19 +40,19 @@ std::vector<std::string> commandsOf(const CLI::App& app) {
   return names;
 }
 
-/// What is wrong with a first word that is none of these.
+/// The message for a first word that is none of these.
 std::string unknownCommand(const std::vector<std::string>& commands, const std::string& word) {
   const std::string closest = lacuna::cli::nearest(commands, word);
   return "there is no command '" + word + "'" + (closest.empty() ? "" : "; did you mean '" + closest + "'?") +
          (closest.empty() ? ". " : " ") + "`lacuna --help` lists the commands";
 }
 
-/// What to type to read how it is done right, by the first word that was typed.
+/// The command that shows how it is done right, by the first word that was typed.
 std::string helpFor(std::string_view first) {
   return fmt::format("`lacuna {}--help`", first.starts_with('-') ? std::string() : fmt::format("{} ", first));
 }
 
-/// Where a standard stream is closed, the next file that is opened would be taken for it, and what is said would go
+/// Where a standard stream is closed, the next file that is opened would be taken for it, and what is printed would go
 /// into the trace. To use such a stream stays an error, and a program that is started has it closed as ever.
 void keepStandardStreams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -110,7 +110,7 @@ int outOfMemory() {
   return lacuna::cli::failureCode;
 }
 
-/// What was printed and did not arrive is an error, unless it is that the reader had enough.
+/// Output that was printed and did not arrive is an error, unless the reader had enough.
 int finishOutput(int exitCode, int writeError) {
   const bool lost = std::ferror(stdout) != 0;
   if (std::fflush(stdout) != 0 && writeError == 0) writeError = errno;
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
   try {
     exitCode = parseAndRun(argc, argv);
   } catch (const std::system_error& error) {
-    // What is printed piece by piece ends where a piece cannot be written.
+    // Output that is printed piece by piece ends where a piece cannot be written.
     if (std::ferror(stdout) == 0) return failed(error.what());
     writeError = error.code().value();
   } catch (const std::bad_alloc&) {

@@ -7,7 +7,7 @@
 
 namespace lacuna::cli {
 
-/// Of the words the one that `typed` may have been meant for; empty where all are more than two slips away.
+/// The word that `typed` may have been meant for; empty where all are more than two slips away.
 std::string nearest(const std::vector<std::string>& words, const std::string& typed);
 
 }  // namespace lacuna::cli

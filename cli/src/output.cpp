@@ -25,7 +25,7 @@ namespace {
 void printProblem(std::string_view kind, std::string_view colour, std::string_view message) {
   std::fflush(stdout);
   const bool coloured = wantsColour(stderr);
-  // Where that does not arrive either there is nothing more to be said, which is no reason to end another way.
+  // Where that does not arrive either, nothing more can be printed, which is no reason to end another way.
   std::fputs(fmt::format("lacuna: {}{}:{} {}\n", coloured ? own(colour) : "", kind, coloured ? own("\033[0m") : "",
                          analyzer::oneLine(message))
                  .c_str(),

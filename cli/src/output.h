@@ -26,10 +26,10 @@ int printError(std::string_view message);
 int printMisuse(std::string_view message);
 /// `lacuna: warning: …` on standard error.
 void printWarning(std::string_view message);
-/// What is wrong with a trace, a warning each; behind its name where there are several traces.
+/// Prints what is wrong with a trace, a warning each; after its name where there are several traces.
 void printWarnings(const analyzer::Store& store, std::string_view name = {});
 
-/// Whether `stream` is a terminal that wants colours (NO_COLOR is honoured).
+/// True when `stream` is a terminal that wants colours (NO_COLOR is honoured).
 bool wantsColour(std::FILE* stream);
 
 /// Escape sequences where standard output is a terminal that wants colours (NO_COLOR is honoured); empty elsewhere.
@@ -43,10 +43,10 @@ struct Style {
 };
 const Style& style();
 
-/// In lines of so many columns, as far as there are blanks to break at. All but the first stand behind `indent` blanks.
+/// In lines of so many columns, as far as there are blanks to break at. All but the first stand after `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent = 0);
-/// What a command has written, with its size; a device or a pipe has none. Nothing of /dev/stdout, where a note would
-/// come among what was written.
+/// Prints the file that a command has written, with its size; a device or a pipe has none. Prints nothing for
+/// /dev/stdout, where a note would come among what was written.
 void printWritten(const std::string& path);
 /// With quotes; bytes that are no UTF-8 become U+FFFD, and what a terminal obeys is written as \\u001b.
 std::string jsonString(std::string_view text);

@@ -45,7 +45,7 @@ prof::Status checkAgainst(const std::string& name, std::span<const std::string> 
   return {};
 }
 
-/// Whether a file is there that the output would take the place of. What the shell has just opened for us is empty.
+/// True when a file is there that the output would replace. A file that the shell has just opened for us is empty.
 bool isInTheWay(const std::string& name) {
   std::error_code error;
   return fs::is_regular_file(name, error) && (!prof::isOpenFile(name) || fs::file_size(name, error) > 0);

@@ -58,7 +58,7 @@ void printText(const prof::DrainStats& stats, const std::string& out) {
              stats.processes == 1 ? "" : "es");
 }
 
-/// What is the same of a file and of a recording, and then `rest`.
+/// Prints what is the same of a file and of a recording, and then `rest`.
 void printJson(const RecoverOptions& options, const std::string& out, std::uint64_t rows, const std::string& rest) {
   fmt::print("{{\n  \"file\": {},\n  \"from\": {},\n  \"rows\": {},\n{}\n}}\n", jsonString(out),
              jsonString(options.from), rows, rest);
@@ -109,7 +109,7 @@ int run(RecoverOptions options) {
   const auto out = OutputFile::check(options.out, {&options.from, 1});
   if (!out) return printError(out.error().message);
   const int code = recover(options, *out);
-  // Of use to the timeline, and no part of what was to be recovered.
+  // This is for the timeline, and no part of what was to be recovered.
   if (code == kOk) (void)addTimeline(out->name());
   return code;
 }

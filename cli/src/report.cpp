@@ -94,8 +94,8 @@ prof::Status checkTable(std::string_view wanted) {
   return prof::Error{fmt::format("--csv {}: there is no such table; there are: {}", wanted, fmt::join(known, ", "))};
 }
 
-/// What is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning, as
-/// those that lacuna-gui takes.
+/// Prints what is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning,
+/// as those that lacuna-gui takes.
 void printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
   const std::int64_t ns = analysis.ledgers.run[cause];
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), prof::timeText(ns));

@@ -138,7 +138,7 @@ void printSummary(const collector::RunReport& report) {
     return;
   }
   const auto& stats = report.stats;
-  // What is known of processes that did not record is in the trace too.
+  // The trace also holds what is known of processes that did not record.
   const bool outside = stats.processes == 0 && report.seen > 0;
   const std::uint32_t processes = outside ? report.seen : stats.processes;
   fmt::print(stderr, "lacuna: {} · {} events from {} process{}{} in {} · {} · {} dropped\n",
@@ -166,8 +166,8 @@ void printSettings(const collector::RunReport& report, bool summary) {
   }
 }
 
-/// On standard error, as the summary: standard output belongs to the program. What the report cannot say is no failure
-/// of the run, whose trace is there.
+/// On standard error, as the summary: standard output belongs to the program. A report that fails is no failure of the
+/// run, whose trace is there.
 void printReport(const collector::RunReport& report) {
   if (report.output.empty() || report.stats.rows == 0) return;
   fmt::print(stderr, "\n");
@@ -182,7 +182,8 @@ void printReport(const collector::RunReport& report) {
              analyzer::oneLine(name));
 }
 
-/// The program and its arguments: what is left of the options, with its own `--` if it has one, or what is behind.
+/// The program and its arguments: what is left of the options, with its own `--` if it has one, or what is after the
+/// `--`.
 prof::Result<std::vector<std::string>> commandOf(std::vector<std::string> left,
                                                  const std::vector<std::string>& options) {
   if (!left.empty() && left[0].rfind('-', 0) == 0) {
@@ -203,12 +204,12 @@ prof::Result<std::vector<std::string>> commandOf(std::vector<std::string> left,
   return left;
 }
 
-/// No program has its signals from us any more: what we cannot say must not end us.
+/// No program has its signals from us any more: output that we cannot write must not end us.
 void outliveOwnOutput() {
   for (const int lost : {SIGPIPE, SIGXFSZ}) std::signal(lost, SIG_IGN);
 }
 
-/// The program has run: what cannot be said or computed now must not change how this ends.
+/// The program has run: what cannot be printed or computed now must not change how this ends.
 void conclude(const Typed& typed, const collector::RunReport& report) {
   const auto alone = [](auto&& work) {
     try {
@@ -236,7 +237,7 @@ int runCommand(Typed& typed, std::vector<std::string> left, const std::vector<st
     return 127;
   }
   conclude(typed, *report);
-  // A recording that failed must not look like success; any other end of the program says more than that.
+  // A recording that failed must not look like success; any other end of the program means more than that.
   const bool endedWell = report->exitCode == 0 && report->exitSignal == 0;
   if (endedWell && !report->failure.empty()) return kError;
   collector::exitAs(*report);
@@ -257,7 +258,7 @@ void addRun(CLI::App& app, int& code) {
       "alone: bytes).");
   run.footnote(settingListText());
   run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
-  // What begins with the program is its own.
+  // The words from the program on are its own.
   run.takeTheRest();
   addTarget(run, typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)").typeName("FILE");
   run.option("--trace", typed->trace,

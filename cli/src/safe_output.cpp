@@ -43,7 +43,7 @@ struct SafeStream {
   static bool take(std::string_view& text, std::string& out);
 };
 
-/// Whether more bytes could make a valid character of a text that is shorter than one.
+/// True when more bytes could make a valid character of a text that is shorter than one.
 bool isCutCharacter(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   const std::size_t length = first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1;

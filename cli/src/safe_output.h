@@ -24,7 +24,7 @@ std::string own(std::string_view sequence);
 /// A text of ours whose colours are to pass; names in it have been made visible (oneLine()).
 std::string withOwnColours(std::string_view text);
 
-/// Whether a stream goes to a terminal.
+/// True when a stream goes to a terminal.
 bool isTerminal(std::FILE* stream);
 /// The descriptor behind a stream.
 int descriptorOf(std::FILE* stream);

@@ -57,10 +57,10 @@ constexpr std::uint64_t kReading = kReadFile | kReadFolder;
 constexpr std::uint64_t kWriting = kReading | kWriteFile | kRemoveFile | kMakeFile | kRefer | kTruncate;
 /// A database with a log is read from a copy in a folder of its own.
 constexpr std::uint64_t kScratch = kWriting | kMakeFolder | kRemoveFolder;
-/// What a rule for something that is no folder may hold.
+/// The rights that a rule for something that is no folder may hold.
 constexpr std::uint64_t kOfFiles = kWriteFile | kReadFile | kTruncate;
 
-/// What a version of the interface can deny: what it does not know cannot be asked of it.
+/// Everything that a version of the interface can deny: what it does not know cannot be asked of it.
 Ruleset everythingOf(int version) {
   Ruleset all{.files = kAllOfFirst};
   if (version >= 2) all.files |= kRefer;
@@ -86,7 +86,7 @@ class Landlock {
     if (ruleset_ >= 0) ::close(ruleset_);
   }
 
-  /// What is not there needs no permission.
+  /// A path that is not there needs no permission.
   void allow(const fs::path& path, std::uint64_t access) {
     PathRule rule{.allowed = access & all_.files, .folder = ::open(path.c_str(), O_PATH | O_CLOEXEC)};
     if (rule.folder < 0) return;

@@ -10,14 +10,14 @@
 
 namespace lacuna::cli {
 
-/// What a command that reads a trace needs of the system once it has read its options. Whoever takes over the process
-/// through a hostile trace gets no more than that.
+/// The files that a command that reads a trace needs of the system once it has read its options. Whoever takes over the
+/// process through a hostile trace gets no more than that.
 struct Needs {
   std::vector<std::filesystem::path> reads;   ///< files or folders
   std::vector<std::filesystem::path> writes;  ///< files; each is written beside itself first, so it is their folders
 };
 
-/// What the kernel here can confine.
+/// The means by which the kernel here can confine.
 struct SandboxSupport {
   int landlock = 0;  ///< the version of its interface; 0: none
   bool seccomp = false;

@@ -38,7 +38,7 @@ std::string settingForm(const SettingType& type);
 prof::Result<std::vector<collector::Setting>> parseSettings(const std::vector<std::string>& lists);
 
 enum class Language : std::uint8_t { Python, Runtime };
-/// How the setting is made in a script: "DataLoader(…, num_workers=4)", or in a program of the tensor runtime.
+/// The line that makes the setting in a script: "DataLoader(…, num_workers=4)", or in a program of the tensor runtime.
 std::string scriptLine(const collector::Setting& setting, Language language = Language::Python);
 
 /// The beginnings of all settings, as shells propose them: "loader.workers=", "amp=on".

@@ -7,7 +7,7 @@
 namespace lacuna::cli {
 
 /// Lays out the timeline of a large trace that is whole, and appends it, so that the trace opens at once; without it it
-/// is merely laid out when it is opened, so what fails is not told. The trace is never left without its end: an
+/// is merely laid out when it is opened, so a failure is not reported. The trace is never left without its end: an
 /// interrupt is held meanwhile, and ends the laying out before anything is written. False when there was one.
 bool addTimeline(const std::filesystem::path& trace);
 

@@ -152,7 +152,7 @@ prof::Result<TraceSummary> summarise(const std::string& file, bool verify) {
   const auto kind = analyzer::sniff(file);
   std::error_code ignored;
   if (!kind && std::filesystem::exists(file, ignored)) return kind.error();
-  // What is wrong with a file that is not there, the reader says best.
+  // The reader has the best message for a file that is not there.
   if (!kind || *kind == analyzer::SourceKind::Lcn) return summariseLcn(file, verify);
   return summariseImported(file, *kind);
 }

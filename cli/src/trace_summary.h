@@ -13,7 +13,7 @@
 
 namespace lacuna::cli {
 
-/// What a trace file holds, whatever wrote it. How rows are stored is known of .lcn files only.
+/// The contents of a trace file, whatever wrote it. The storage of rows is known for .lcn files only.
 
 /// A column over all blocks of its table.
 struct ColumnSummary {
@@ -22,7 +22,7 @@ struct ColumnSummary {
   std::optional<std::uint64_t> storedBytes{};
   std::map<std::string, std::size_t> encodings{};  ///< blocks that use it
 
-  /// What most blocks use; empty where nothing is stored.
+  /// The encoding that most blocks use; empty where nothing is stored.
   [[nodiscard]] std::string mainEncoding() const;
 };
 

@@ -12,7 +12,7 @@
 namespace lacuna::cli {
 namespace {
 
-/// What a signal handler may read: a string would not be there while it is changed.
+/// A name that a signal handler may read: a string would not be there while it is changed.
 std::array<char, 4096> unfinished;
 
 void removeAndEnd(int number) {

@@ -32,7 +32,7 @@ struct WhatIfOptions {
   bool explain = false;
 };
 
-/// How sure a gain is; empty where there is none, and without steps, which show how much runs differ.
+/// The sureness of a gain; empty where there is none, and without steps, which show how much runs differ.
 std::string surenessOf(const analyzer::Prediction& prediction, bool steps) {
   if (!steps || prediction.gainNs() <= 0) return {};
   return fmt::format("; {:.0f} % sure of half the gain at least", 100 * prediction.confidence);

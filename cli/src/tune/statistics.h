@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-/// How `lacuna tune` judges measurements. Plain functions of numbers.
+/// Judges the measurements of `lacuna tune`. Plain functions of numbers.
 namespace lacuna::cli::tune {
 
 /// The quantile 0.975 of Student's distribution: half of an interval that 19 of 20 lie in, in standard errors.
