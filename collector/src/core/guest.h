@@ -8,14 +8,14 @@
 #include "core/clock.h"
 #include "core/notes.h"
 
-/// What the recorder inside a program and the supervisor outside agree on, besides the recording itself.
+/// The agreement of the recorder inside a program and the supervisor outside, besides the recording itself.
 namespace lacuna::collector {
 
 /// Names a file that holds one Control; set by the supervisor for the whole process tree.
 inline constexpr const char* kControlVariable = "LACUNA_CONTROL";
 /// The range name that switches the recording on while it is open; empty or unset: always on.
 inline constexpr const char* kCaptureVariable = "LACUNA_CAPTURE_RANGE";
-/// The range name that is a step, kAnyStep for the usual ones; empty or unset: steps are not told to the supervisor.
+/// The range name that is a step, kAnyStep for the usual ones; empty or unset: the supervisor gets no steps.
 inline constexpr const char* kStepVariable = "LACUNA_STEP_RANGE";
 inline constexpr const char* kAnyStep = "*";
 
@@ -37,7 +37,7 @@ struct SwitchNote {
 /// The capture ranges that one process has open. A process takes a slot with its first; the supervisor gives the slots
 /// of processes that have ended back, with what those had open.
 struct CaptureSlot {
-  std::atomic<std::uint64_t> owner{0};  ///< as ownerOf() says it; 0 when the slot is free
+  std::atomic<std::uint64_t> owner{0};  ///< as ownerOf() gives it; 0 when the slot is free
   std::atomic<std::uint32_t> open{0};
 
   /// A process, by its number as it knows it and the inode of its PID namespace.
@@ -48,8 +48,8 @@ struct CaptureSlot {
   static constexpr std::uint32_t namespaceOf(std::uint64_t owner) { return static_cast<std::uint32_t>(owner); }
 };
 
-/// What supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes nothing
-/// in it that could hurt.
+/// The page that supervisor and guests map. Anyone in the process tree could write it, so the supervisor believes
+/// nothing in it that could hurt.
 struct Control {
   static constexpr std::uint32_t kMagic = 0x4c435435;  // LCT5
   std::uint32_t magic = kMagic;
@@ -117,7 +117,7 @@ struct Control {
     if (switches.load() != 0) return;
     meanwhile();
     switchTo(on);
-    // It may have been told just before.
+    // A start or stop from outside may have come just before.
     if (switches.load() != 0) obey();
   }
 
@@ -136,7 +136,7 @@ static_assert(sizeof(Control) <= 16384);
 
 namespace guest {
 
-/// The `enabled` of the control page, or one that says "record" where there is none. Never null.
+/// The `enabled` of the control page, or one that stands for "record" where there is none. Never null.
 extern const std::atomic<std::uint32_t>* enabled __attribute__((visibility("hidden")));
 inline bool on() {
   return __builtin_expect(enabled->load(std::memory_order_relaxed) != 0, 1);
@@ -151,7 +151,7 @@ void leaveRecording();
 /// The control page, or null.
 Control* control();
 const char* captureRange();
-/// The name of steps to tell of, or null.
+/// The name of the steps to report, or null.
 const char* stepRange();
 /// Switches the recording on when a capture range opens, and off when the last one of all processes closes, unless it
 /// was started or stopped from outside before.

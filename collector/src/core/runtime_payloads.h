@@ -8,7 +8,7 @@
 /// The runtime's tests hold the same sizes.
 namespace lacuna::collector {
 
-/// Of a registered string, or of the event's own.
+/// Handle of a registered string, or of the event's own.
 using StringHandle = std::uint64_t;
 
 struct OperatorPayload {

@@ -17,7 +17,7 @@
 
 namespace lacuna::collector::cupti {
 
-/// What CUPTI handed over in one process, with everything that is needed to decode it on another machine.
+/// The data that CUPTI handed over in one process, with everything that is needed to decode it on another machine.
 struct Capture {
   std::uint32_t cuptiVersion = 0;
   Strides strides{};
@@ -68,7 +68,7 @@ class CaptureWriter {
   std::map<std::uint64_t, std::string> textsWritten_;
 };
 
-/// Reads a capture file up to its end or to the first damaged chunk; `complaint` says what was left out, if anything.
+/// Reads a capture file up to its end or to the first damaged chunk; `complaint` names what was left out, if anything.
 prof::Result<Capture> readCapture(const std::string& path, std::string* complaint = nullptr);
 
 /// Decodes a capture into rows, as the tracer did or would have done where it was taken. `plainName` as in

@@ -10,12 +10,12 @@
 
 namespace lacuna::collector::cupti {
 
-/// The CUDA contexts that live in this process, as far as CUPTI has told of them. From any thread.
+/// The CUDA contexts that live in this process, as far as CUPTI has reported them. From any thread.
 class Contexts {
  public:
   void created(CUcontext context);
   void destroyed(CUcontext context);
-  /// Forgets them all: nobody tells any more when they end.
+  /// Forgets them all: nobody reports any more when they end.
   void forget();
   /// Waits until the devices have done what these contexts were given, and what that of the calling thread was, for so
   /// long at most: work may never end, and the program is about to. False when some may still run. `driver` is the

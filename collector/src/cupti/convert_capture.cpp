@@ -44,7 +44,7 @@ class TraceSink : public cupti::RowSink {
   void put(const prof::Device& row) override {
     prof::Device own = row;
     own.id = device(row.id);
-    // Work may come before the record that describes its device, and a trace says a device once.
+    // Work may come before the record that describes its device, and a trace holds a device once.
     prof::Device& known = described_[own.id];
     if (!known.id || row.name) known = own;
   }
@@ -180,7 +180,7 @@ void noteOddities(const fs::path& file, const cupti::DecodeStats& stats, Capture
   note(stats.unknownKinds, " buffers hold a kind of record that is not known; their rest is left out");
 }
 
-/// Of all texts of the capture: a hostile one may hold symbols that would keep this process busy for hours.
+/// For all texts of the capture: a hostile one may hold symbols that would keep this process busy for hours.
 symbols::PlainNames plainNamesOf(const cupti::Capture& capture, symbols::DemangleLimits& limits) {
   std::set<std::string_view> texts;
   for (const cupti::Capture::Text& text : capture.texts) texts.insert(text.text);

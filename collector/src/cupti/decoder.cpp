@@ -411,7 +411,7 @@ void Decoder::device(const CUpti_ActivityDevice5& record) {
       .name = sink_.name(hooks_.text ? hooks_.text(record.name) : std::string_view()),
       .uuid = sink_.name(uuidText(record.uuid)),
       .memoryBytes = record.globalMemorySize,
-      .memoryBandwidth = record.globalMemoryBandwidth * 1000,  // CUPTI says kB/s
+      .memoryBandwidth = record.globalMemoryBandwidth * 1000,  // CUPTI gives kB/s
       .multiprocessors = record.numMultiprocessors,
       .clockKhz = record.coreClockRate,
       .computeMajor = static_cast<std::uint16_t>(record.computeCapabilityMajor),

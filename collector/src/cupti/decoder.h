@@ -26,7 +26,7 @@ using Strides = std::array<std::uint16_t, CUPTI_ACTIVITY_KIND_COUNT>;
 /// The strides of the headers that this was compiled against.
 Strides compiledStrides();
 
-/// What was seen, and what could not be used.
+/// Counts of what was seen, and of what could not be used.
 struct DecodeStats {
   std::uint64_t records = 0;
   std::uint64_t unknownKinds = 0;
@@ -35,15 +35,15 @@ struct DecodeStats {
   std::uint64_t unfinished = 0;      ///< handed over before its end: kept, marked unfinished
 };
 
-/// What the decoder must ask of its surroundings. All functions may be called for any record.
+/// The functions by which the decoder asks its surroundings. All of them may be called for any record.
 struct DecoderHooks {
   /// The text behind a pointer in a record, "" when there is none. The pointer is never followed here, so that captures
   /// and damaged buffers can be decoded with a table.
   std::function<std::string_view(const void* pointer)> text;
   /// The name of an API function ("cudaLaunchKernel_v7000").
   std::function<std::string(bool driver, std::uint32_t callbackId)> apiName;
-  /// What people call a symbol. Without it each is demangled here, as long as that may take: for symbols of programs
-  /// that this process runs.
+  /// The name that people use for a symbol. Without it each is demangled here, as long as that may take: for symbols of
+  /// programs that this process runs.
   std::function<std::string(const std::string& symbol)> plainName;
   const ClockMap* clock = nullptr;
 };
@@ -56,14 +56,14 @@ class Decoder {
 
   /// One record of `bytes` bytes, as long as its kind's stride. Reads nothing beyond them.
   void decode(const void* record, std::size_t bytes);
-  /// All records of a buffer that lie back to back; the number of bytes that could be told apart as records.
+  /// All records of a buffer that lie back to back; the number of bytes that could be recognised as records.
   std::size_t decodeBuffer(const std::byte* buffer, std::size_t bytes, const Strides& strides);
   [[nodiscard]] const DecodeStats& stats() const { return stats_; }
   /// A counter of a device that comes from elsewhere; the stamp is CLOCK_REALTIME, as those of records.
   void counter(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp, double value) {
     sample(cudaDevice, name, unit, stamp, value);
   }
-  /// The devices that records have told of, as CUDA numbers them: those that the process uses.
+  /// The devices that records have described, as CUDA numbers them: those that the process uses.
   [[nodiscard]] std::vector<std::uint32_t> devices() const;
 
  private:

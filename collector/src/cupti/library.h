@@ -35,7 +35,7 @@ namespace lacuna::collector::cupti {
 class Library {
  public:
   /// Takes the copy that the process already holds, else the first that can be loaded. On failure loaded() is false and
-  /// why() says what was tried.
+  /// why() names what was tried.
   static Library load(std::span<const char* const> places = kCuptiPlaces);
   static Library load(const char* path) { return load(std::span(&path, 1)); }
 

@@ -38,7 +38,7 @@ class PmSampler {
   PmSampler& operator=(const PmSampler&) = delete;
   ~PmSampler() { stop(); }
 
-  /// Begins to sample a device that this process uses. False when that cannot be; why() then says so, with the remedy.
+  /// Begins to sample a device that this process uses. False when that cannot be; why() then has the reason and remedy.
   bool start(std::uint32_t device, std::uint64_t intervalNs);
   [[nodiscard]] const std::string& why() const { return why_; }
   /// Takes what the hardware has gathered since the last call; the first sample, which covers the time before, is left

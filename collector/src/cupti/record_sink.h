@@ -28,7 +28,7 @@ class RecordSink : public RowSink {
   prof::StringId name(std::string_view text) override {
     return prof::StringId(text.empty() ? 0 : lacunaNameN(text.data(), text.size()));
   }
-  /// Work may come before the record that describes its device, and a trace says a device once.
+  /// Work may come before the record that describes its device, and a trace holds a device once.
   void put(const prof::Device& row) override {
     if (row.name) {
       waiting_.erase(row.id);

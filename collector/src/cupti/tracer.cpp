@@ -98,7 +98,7 @@ class NoSignals {
   sigset_t before_;
 };
 
-/// Readings of a pair of clocks of which the best counts, unless one is good enough.
+/// Readings of a pair of clocks; the best of them counts, unless one is good enough.
 constexpr int kClockReadings = 8;
 constexpr std::int64_t kGoodReadingNs = 1000;
 /// Readings that are kept: of some hours. No record comes so late that it would need older ones.
@@ -174,7 +174,7 @@ bool Tracer::Impl::fail(TracerState state, std::string text) {
   return false;
 }
 
-/// Of versions that can say who has subscribed, that is asked.
+/// Asks who has subscribed, in versions that can answer.
 CUptiResult Tracer::Impl::subscribeNamed(std::string& holder) {
 #ifdef CUpti_SubscriberParams_STRUCT_SIZE
   const auto subscribeV2 = reinterpret_cast<decltype(&::cuptiSubscribe_v2)>(library.symbol("cuptiSubscribe_v2"));
@@ -241,7 +241,7 @@ void Tracer::Impl::enableApi(bool driver) {
   }
 }
 
-/// Contexts are known only as long as their ends are told.
+/// Contexts are known only as long as their ends are reported.
 void Tracer::Impl::followContexts(bool follow) {
   const auto set = [&](CUpti_CallbackId id) {
     return library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id) == CUPTI_SUCCESS;
@@ -251,7 +251,7 @@ void Tracer::Impl::followContexts(bool follow) {
   if (!follow) contexts().forget();
 }
 
-/// What stays on costs the program time, and is dropped records in the account of the next session.
+/// A call that stays on costs the program time, and is dropped records in the account of the next session.
 void Tracer::Impl::disableCalls() {
   for (const auto& [driver, id] : calls) {
     (void)(driver ? library.ActivityEnableDriverApi(id, 0) : library.ActivityEnableRuntimeApi(id, 0));
@@ -400,7 +400,7 @@ void Tracer::Impl::decodeOne(const BufferPool::Full& full) {
   if (capture) capture->buffer(full.data, full.bytes);
   noteCapture();
   sink->beforeRows();
-  // Stamps are exact between two readings, and only as good as the clocks' rates are alike behind the last.
+  // Stamps are exact between two readings, and only as good as the clocks' rates are alike after the last.
   keepClocks(kFreshClocks);
   const std::size_t used = decoder->decodeBuffer(full.data, full.bytes, strides);
   std::lock_guard lock(reportMutex);
@@ -420,7 +420,7 @@ void Tracer::Impl::drainUntil(Clock::time_point end) {
   }
 }
 
-/// A device is sampled once a record has told of it: then the driver is up, and the process uses it.
+/// A device is sampled once a record has described it: then the driver is up, and the process uses it.
 void Tracer::Impl::sampleHardware() {
   if (options.hardwareInterval.count() == 0) return;
   for (const std::uint32_t device : decoder->devices()) {

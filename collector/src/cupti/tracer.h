@@ -37,7 +37,7 @@ struct TracerOptions {
   std::function<void(const TracerReport&)> onReport;
 };
 
-/// Why there is no CUDA timeline, as the trace and doctor tell it.
+/// Why there is no CUDA timeline, as the trace and doctor report it.
 enum class TracerState : std::uint8_t { Running, NoLibrary, NoDriver, HeldByAnother, Failed };
 
 struct TracerReport {
@@ -55,10 +55,10 @@ struct TracerReport {
 /// The CUDA timeline of this process. A thread of its own drains CUPTI's buffers, decodes them and gives rows to the
 /// sink, which is used from that thread (and from stop()) alone. At most one in a process; what belongs to CUPTI is
 /// kept for the life of the process, because CUPTI may call back at any time. In a forked child every function does
-/// nothing. Where memory or threads run out, the timeline ends and the report says so; nothing is thrown.
+/// nothing. Where memory or threads run out, the timeline ends and the report names it; nothing is thrown.
 class Tracer {
  public:
-  /// Sets CUPTI up. The tracer is returned even when that fails; report() says why.
+  /// Sets CUPTI up. The tracer is returned even when that fails; report() gives the reason.
   static std::unique_ptr<Tracer> start(Library library, RowSink& sink, const TracerOptions& options);
   ~Tracer();
 

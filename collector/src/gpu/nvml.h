@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-/// What NVIDIA's management library says of the GPUs. It comes with the driver and needs no rights.
+/// The data that NVIDIA's management library has on the GPUs. It comes with the driver and needs no rights.
 namespace lacuna::collector::gpu {
 
 class Nvml {
  public:
-  /// What one GPU does at this moment; what it does not tell is absent.
+  /// The state of one GPU at this moment; values that it does not report are absent.
   struct Reading {
     std::optional<double> powerWatts;
     std::optional<double> memoryUsedBytes;
@@ -22,12 +22,12 @@ class Nvml {
   struct Gpu {
     void* handle = nullptr;
     unsigned index = 0;
-    std::string uuid;  ///< "GPU-…", as CUPTI says it
+    std::string uuid;  ///< "GPU-…", as CUPTI gives it
     std::string name;
   };
 
   /// Loads and initialises the library; `path` names another file than the driver's. When it cannot be used, gpus() is
-  /// empty and why() says so.
+  /// empty and why() gives the reason.
   explicit Nvml(const char* path = nullptr);
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;

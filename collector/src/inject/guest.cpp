@@ -68,7 +68,7 @@ void forgetEarlierProgram() {
   if (slot != nullptr && slot->open.exchange(0) != 0) controlPage->stopUnlessCapturing();
 }
 
-/// What is open belongs to the parent.
+/// Everything that is open belongs to the parent.
 void afterFork() {
   nvtx::unlockRegistry();
   nvtx::forgetParentsRanges();

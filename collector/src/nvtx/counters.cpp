@@ -104,7 +104,7 @@ std::uint64_t NVTX_API counterRegister(nvtxDomainHandle_t handle, const nvtxCoun
   return counter->id;
 }
 
-/// What the series counts now. To be asked for every sample: those that are not recorded add up, too.
+/// The count of the series now. To be asked for every sample: those that are not recorded add up, too.
 double settle(Series& series, double value) {
   value *= series.scale;
   if (!series.delta) return value;

@@ -75,7 +75,7 @@ std::uint32_t colourOf(const nvtxEventAttributes_t& attributes) {
   return attributes.colorType == NVTX_COLOR_ARGB ? attributes.color : 0;
 }
 
-/// Of several loaders whose stage it is, and of which of their workers.
+/// Names the loader, of several, whose stage it is, and the worker of that loader.
 LacunaName loaderText(const prof::NvtxNote& note) {
   char text[48];
   if (note.worker < 0) {
@@ -155,7 +155,7 @@ LacunaName siteOf(Domain& domain, const Described& event) {
   return event.message != nullptr ? lacunaName(event.message) : 0;
 }
 
-/// Records a range that says what an operator, a queue or a wait does. False when it says nothing of the kind.
+/// Records a range that describes what an operator, a queue or a wait does. False when it describes none of these.
 bool pushSaid(Domain& domain, const Described& event) {
   const nvtxPayloadData_t* payload = nullptr;
   const Schema* schema = plannedOf(domain, event, payload);
@@ -317,7 +317,7 @@ __attribute__((noinline)) void watchPop(Place place) {
   }
 }
 
-/// What most ranges are: a registered name, and nothing besides.
+/// True for the form of most ranges: a registered name, and nothing besides.
 inline bool isOnlyName(const nvtxEventAttributes_t& event) {
   static_assert(NVTX_PAYLOAD_UNKNOWN == 0 && NVTX_COLOR_UNKNOWN == 0);
   const auto besides =
@@ -344,7 +344,7 @@ __attribute__((noinline)) int pushSlow(nvtxDomainHandle_t handle, const nvtxEven
   return attributes != nullptr ? pushRange(Domain::of(handle), {.attributes = attributes}) : NVTX_NO_PUSH_POP_TRACKING;
 }
 
-/// The number of a range that bounds the capture also says that, and whose it is.
+/// The number of a range that bounds the capture also shows that, and whose it is.
 constexpr nvtxRangeId_t kCaptureBit = std::uint64_t{1} << 63;
 constexpr unsigned kPidShift = 40;
 nvtxRangeId_t ownPid() {

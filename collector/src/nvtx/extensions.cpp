@@ -25,7 +25,7 @@ void NVTX_API markPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* pa
 int NVTX_API pushPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
   return pushRange(Domain::of(domain), {.payloads = payloads, .payloadCount = count});
 }
-// What a range learns when it ends has no place in its record: it becomes a mark at the end.
+// Data that a range learns when it ends has no place in its record: it becomes a mark at the end.
 void closingPayload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payloads, std::size_t count) {
   if (payloads == nullptr || count == 0) return;
   Domain& owner = Domain::of(domain);

@@ -15,8 +15,8 @@
 #include "nvtx/memory.h"
 #include "nvtx/thread.h"
 
-/// The memory extension says what a program does with its own heaps. It gives no time, so rows are stamped on arrival,
-/// and no handle of ours: a region's handle is its address.
+/// The memory extension reports what a program does with its own heaps. It gives no time, so rows are stamped on
+/// arrival, and no handle of ours: a region's handle is its address.
 namespace lacuna::collector::nvtx {
 namespace {
 
@@ -64,7 +64,7 @@ void enter(Known& known, std::uint64_t address, const InUse& entry) {
   const RegistryLock lock;
   known[address] = entry;
 }
-/// What was known of it.
+/// Returns what was known of it.
 InUse leave(Known& known, std::uint64_t address) {
   const RegistryLock lock;
   const auto at = known.find(address);
@@ -130,7 +130,7 @@ bool leaveArray(nvtxDomainHandle_t domain, const void* handle) {
   return true;
 }
 
-/// As a name tells it: the array's handle, or the address.
+/// The region as a name gives it: the array's handle, or the address.
 std::uint64_t addressOfRegion(const void* handle) {
   const RegistryLock lock;
   const auto at = arrayRegions().find(handle);

@@ -8,14 +8,14 @@
 #include <cstdint>
 #include <string>
 
-/// What the parts of the memory extension share.
+/// The declarations that the parts of the memory extension share.
 namespace lacuna::collector::nvtx {
 
 inline std::uint64_t addressOf(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-/// What has no row of its own becomes a mark: what the program declared, of which memory.
+/// A declaration without a row of its own becomes a mark: what the program declared, for which memory.
 struct Declaration {
   nvtxDomainHandle_t domain;
   const char* category;
@@ -33,11 +33,11 @@ struct MemoryPiece {
   std::size_t offset[3] = {};  ///< in an array
   std::size_t extent[3] = {};
 };
-/// Of an array: where in it, and how much.
+/// For an array: where in it, and how much.
 std::string placeOf(const MemoryPiece& piece);
 /// Element `index` of a batch. False when the type is unknown, or the element too small for it.
 bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::size_t index, MemoryPiece& piece);
-/// Of CUDA's arrays, runtime's or driver's.
+/// True for the types of CUDA's arrays, runtime's or driver's.
 bool isArray(std::uint32_t type);
 
 }  // namespace lacuna::collector::nvtx

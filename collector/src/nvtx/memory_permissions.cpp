@@ -10,7 +10,7 @@
 #include "nvtx/install.h"
 #include "nvtx/memory.h"
 
-/// Permissions are told as marks: what the program declared, of which memory, and in which of its objects.
+/// Permissions become marks: what the program declared, for which memory, and in which of its objects.
 namespace lacuna::collector::nvtx {
 namespace {
 

@@ -88,9 +88,9 @@ void appendEnum(std::string& out, const Schema& schema, std::uint64_t value) {
   if (first) appendNumber(out, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, value);
 }
 
-/// Of text that was cut: its length without a character whose end is missing.
+/// Length of text that was cut, without a character whose end is missing.
 std::size_t wholeLength(std::string_view text) {
-  std::size_t last = text.size();  // behind where the last character begins
+  std::size_t last = text.size();  // after where the last character begins
   while (last > 0 && text.size() - last < 3 && (text[last - 1] & 0xc0) == 0x80) --last;
   if (last == 0) return text.size();
   const auto lead = static_cast<unsigned char>(text[last - 1]);
@@ -200,7 +200,7 @@ class Walk {
     return product(type, static_cast<const unsigned char*>(payload.payload) + offset, count);
   }
 
-  /// Of the lengths of an array by dimension: none below 0, and more than any payload holds where it would overflow.
+  /// Product of an array's lengths by dimension: none below 0, and more than any payload holds where it would overflow.
   static std::uint64_t product(std::uint64_t type, const unsigned char* at, std::uint64_t count) {
     std::uint64_t all = 1;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -216,7 +216,7 @@ class Walk {
            schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION_WITH_INTERNAL_SELECTOR;
   }
 
-  /// NVTX gives selectors and offsets no width: they reach to the entry behind them, or are what is usual.
+  /// NVTX gives selectors and offsets no width: they reach to the next entry, or are what is usual.
   static std::size_t widthOf(const Schema& schema, std::size_t index, std::size_t usual) {
     const std::uint64_t at = schema.entries[index].offset;
     const std::uint64_t next = index + 1 < schema.entries.size() ? schema.entries[index + 1].offset : 0;
@@ -225,7 +225,7 @@ class Walk {
     return width >= 8 ? 8 : width >= 4 ? 4 : width >= 2 ? 2 : 1;
   }
 
-  /// The value lies elsewhere in the payload, behind an offset from its begin or from the end of this entry.
+  /// The value lies elsewhere in the payload, at an offset from its begin or from the end of this entry.
   bool displaced(const Schema& schema, const SchemaEntry& entry, std::size_t index, std::uint64_t (&seen)[64],
                  int depth) {
     const std::size_t width = widthOf(schema, index, sizeof(std::uint64_t));
@@ -255,7 +255,7 @@ class Walk {
     return at_ <= size_;
   }
 
-  /// Which member holds, told by an entry of the structure around the union, or by a selector within its members.
+  /// Finds the member that holds, by an entry of the structure around the union, or by a selector within its members.
   bool selected(const Schema& chosen, const SchemaEntry& entry, const std::uint64_t (&seen)[64],
                 std::uint64_t& member) const {
     if (chosen.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION) {
@@ -439,7 +439,7 @@ class Walk {
     return true;
   }
 
-  /// Of a text that stands here in units of so many bytes.
+  /// One unit of a text that stands here in units of so many bytes.
   [[nodiscard]] std::uint64_t unitAt(std::uint64_t index, std::size_t bytes) const {
     const std::uint64_t type = bytes == 1   ? NVTX_PAYLOAD_ENTRY_TYPE_UINT8
                                : bytes == 2 ? NVTX_PAYLOAD_ENTRY_TYPE_UINT16
@@ -513,7 +513,7 @@ const Schema* plannedSchema(const Domain& domain, const nvtxPayloadData_t* paylo
   if (count != 1 || payloads == nullptr || payloads->payload == nullptr) return nullptr;
   const auto* schema = findSchema(domain, payloads->schemaId);
   if (schema == nullptr || schema->plan.kind() == prof::NvtxPlan::Kind::None) return nullptr;
-  return payloads->size >= schema->size ? schema : nullptr;  // SIZE_MAX: as the schema says
+  return payloads->size >= schema->size ? schema : nullptr;  // SIZE_MAX: as the schema gives it
 }
 
 void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::size_t count, Payloads& out) {

@@ -73,7 +73,7 @@ void placeWanted(Schema& schema) {
   }
 }
 
-/// What the layout of nested structures and unions needs to know of the schema.
+/// Computes what the layout of nested structures and unions needs to know of the schema.
 void measure(Schema& schema) {
   const bool isUnion = schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION ||
                        schema.type == NVTX_PAYLOAD_SCHEMA_TYPE_UNION_WITH_INTERNAL_SELECTOR;
@@ -201,7 +201,7 @@ double halfToDouble(std::uint16_t half) {
   return sign * __builtin_ldexp(1024 + fraction, exponent - 25);
 }
 
-/// By hand, for not every compiler has the type: 1 sign, 15 exponent and 112 fraction bits, of which a double keeps 52.
+/// By hand, for not every compiler has the type: 1 sign, 15 exponent and 112 fraction bits; a double keeps 52.
 double quadToDouble(const unsigned char* at) {
   const auto low = load<std::uint64_t>(at);
   const auto high = load<std::uint64_t>(at + 8);

@@ -69,7 +69,7 @@ std::uint64_t readNumber(std::uint64_t type, const unsigned char* at);
 enum class NumberKind { Unsigned, Signed, Real };
 NumberKind kindOf(std::uint64_t type);
 
-/// What the payloads of one event say.
+/// The contents of one event's payloads.
 struct Payloads {
   const prof::NvtxPlan* plan = nullptr;  ///< of a payload of the runtime's schema, with its values
   std::uint64_t values[prof::NvtxPlan::kMaxFields];

@@ -20,7 +20,7 @@ struct Nesting {
   /// So many from the bottom began before the thread had recorded anything: they begin with the thread.
   std::uint16_t early = 0;
 };
-/// What a thread keeps between calls. In initial-exec TLS, so that a range costs no call.
+/// State that a thread keeps between calls. In initial-exec TLS, so that a range costs no call.
 struct ThreadLevels {
   Nesting in[Domain::kLevels];
 };

@@ -21,13 +21,13 @@ constexpr TimeDomain kOurs = NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC;
 constexpr int kMostSteps = 4;
 constexpr prof::TimeNs kShortBaseNs = 2'000'000;
 
-/// What two clocks showed at one moment.
+/// Readings of two clocks at one moment.
 struct Pair {
   std::int64_t from = 0;
   std::int64_t to = 0;
 };
 
-/// How one clock follows from another: through two moments, or one and a slope.
+/// The relation of one clock to another: through two moments, or one and a slope.
 struct Relation {
   TimeDomain from = 0;
   TimeDomain to = 0;

@@ -12,7 +12,7 @@
 #include "nvtx/install.h"
 #include "nvtx/thread.h"
 
-/// The extension module of the tensor runtime's schema: operators told when they are over, and memory without a mark.
+/// The extension module of the tensor runtime's schema: operators reported at their end, and memory without a mark.
 namespace lacuna::collector::nvtx {
 namespace {
 
@@ -65,7 +65,7 @@ void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
   Domain& domain = Domain::of(handle);
   const bool on = guest::on();
   if (__builtin_expect(from->endStamp == 0, 0)) {
-    // What stays open ends with pops that count levels.
+    // Ranges that stay open end with pops that count levels.
     const int open = 1 + (from->startStamp != 0 ? 1 : 0) - (from->stopStamp != 0 ? 1 : 0);
     const unsigned slot = domain.levelSlot();
     for (int i = 0; i < open; ++i) {
@@ -74,7 +74,7 @@ void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
     }
   }
   if (!on) return;
-  // Whatever did not happen is not looked at, and nothing is written twice: this runs at every operator.
+  // Whatever did not happen is skipped, and nothing is written twice: this runs at every operator.
   const bool began = from->startStamp != 0;
   const bool hasMemory = from->hasMemory != 0;
   const prof::SaidWhole said{.beginStamp = from->beginStamp,

@@ -41,7 +41,7 @@ bool readCpuTime(std::uint32_t pid, std::uint64_t& ns) {
   return clock_getcpuclockid(static_cast<pid_t>(pid), &clock) == 0 && readClock(clock, ns);
 }
 
-/// Whether none of the program's threads may run where the recorder does. What cannot be seen may.
+/// True when none of the program's threads may run where the recorder does. A thread that cannot be seen may.
 bool isApart(const sampler::ProcessTree& tree) {
   cpu_set_t own, theirs, both;
   if (sched_getaffinity(0, sizeof own, &own) != 0) return false;

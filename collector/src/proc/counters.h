@@ -19,9 +19,9 @@ namespace lacuna::collector::proc {
 class Counters {
  public:
   void look(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
-  /// What comes between the last look and the next one belongs to no rate: nothing was to be recorded.
+  /// The time between the last look and the next one belongs to no rate: nothing was to be recorded.
   void restart();
-  /// How many tracks there are of those who were living at the last look.
+  /// Number of tracks of those who were living at the last look.
   [[nodiscard]] std::size_t size() const { return tracks_.size(); }
 
  private:

@@ -14,7 +14,7 @@
 namespace lacuna::collector::proc {
 namespace {
 
-/// The number that starts at `at`, which moves behind it and the spaces around it.
+/// The number that starts at `at`, which moves past it and the spaces around it.
 std::uint64_t nextNumber(const char*& at, const char* end) {
   std::uint64_t value = 0;
   while (at < end && *at == ' ') ++at;
@@ -70,7 +70,7 @@ bool lacksVariable(std::uint32_t pid, std::string_view name) {
   const auto runs = [&] {
     return access(fmt::format("/proc/{}/environ", pid).c_str(), R_OK) == 0 && !commandLineOf(pid).empty();
   };
-  // Of one that has ended, or has not quite begun, nothing can be read: it must have run before and after.
+  // A process that has ended, or has not quite begun, cannot be read: it must have run before and after.
   return runs() && !has() && runs() && !has();
 }
 

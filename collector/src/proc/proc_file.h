@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-/// What /proc says of a process. Everything is empty or zero when the process is gone or may not be looked at.
+/// Facts about a process from /proc. Everything is empty or zero when the process is gone or may not be read.
 namespace lacuna::collector::proc {
 
 std::string read(const std::string& path);
 /// Arguments separated by spaces.
 std::string commandLineOf(std::uint32_t pid);
-/// Whether its environment was seen not to have the variable.
+/// True when its environment was seen not to have the variable.
 bool lacksVariable(std::uint32_t pid, std::string_view name);
 std::string nameOf(std::uint32_t pid, std::uint32_t tid);
 /// The file that it runs.

@@ -48,7 +48,7 @@ void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& int
   for (const std::uint32_t adopted : childrenOf(static_cast<std::uint32_t>(getpid()))) {
     if (adopted != root_) lookAtProcess(adopted, 0, nowNs, into);
   }
-  // What has ended may have done so, and may have sampled itself, since the look began.
+  // A thread that has ended may have done so, and may have sampled itself, since the look began.
   const prof::TimeNs endNs = std::max(nowNs, collector::nowNs());
   for (auto at = threads_.begin(); at != threads_.end();) {
     if (at->second.there) {
@@ -113,8 +113,8 @@ void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t pare
   into.back().cpu = stat.cpu;
 }
 
-/// Whether a process runs another program than it did, which `thread` knows from here on. Where /proc no longer says,
-/// for it is ending, it does not.
+/// True when a process runs another program than it did, which `thread` knows from here on. False where /proc no longer
+/// shows the program, for the process is ending.
 bool Scan::runsAnother(std::uint32_t pid, Thread& thread) {
   std::string program = programOf(pid);
   if (program.empty() || program == thread.program) return false;
@@ -122,7 +122,7 @@ bool Scan::runsAnother(std::uint32_t pid, Thread& thread) {
   return true;
 }
 
-/// What it runs now.
+/// Adds to `exec` what it runs now.
 void Scan::describe(PerfRecord& exec, const Thread& thread) {
   sampler::readExecLine(exec);
   exec.image = thread.program;
@@ -136,7 +136,7 @@ void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint
                  std::vector<PerfRecord>& into) {
   thread.pid = pid;
   if (const auto known = threads_.find(parent); pid == tid && known != threads_.end()) {
-    // A forked child runs what its parent runs until it says otherwise.
+    // A forked child runs what its parent runs until it reports otherwise.
     thread.program = known->second.program;
     // Hundredths of a second, which is what a process knows its own beginning in, may put it before its parent's.
     startNs = std::max(startNs, known->second.startNs);
@@ -146,7 +146,7 @@ void Scan::begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint
   into.back().parentPid = parent;
 }
 
-/// When it began, not when it was first seen: its recorder may have told of it in between. /proc counts in hundredths
+/// When it began, not when it was first seen: its recorder may have reported it in between. /proc counts in hundredths
 /// of a second, so a thread may seem older than its process.
 prof::TimeNs Scan::startOf(const Stat& stat, std::uint32_t pid, std::uint32_t tid, prof::TimeNs nowNs) const {
   const prof::TimeNs perTick = 1'000'000'000 / sysconf(_SC_CLK_TCK);
@@ -167,10 +167,10 @@ bool Scan::introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<PerfReco
 
 void Scan::meet(std::uint32_t pid, std::uint32_t parent, const std::string& name, prof::TimeNs startNs,
                 std::vector<PerfRecord>& into, bool exec) {
-  // It ended as it was about to tell of itself, and we have told all that there is but its samples.
+  // It ended as it was about to report itself, and we have reported all that there is but its samples.
   if (const auto gone = goneNs_.find(pid); gone != goneNs_.end() && startNs <= gone->second) return;
   themselves_.insert(pid);
-  // A parent that does not tell of itself (a static shell) may not have been looked at yet.
+  // A parent that does not report itself (a static shell) may not have been seen yet.
   if (!threads_.contains(pid)) introduce(parent, startNs, into);
   const auto [at, fresh] = threads_.try_emplace(pid);
   Thread& thread = at->second;

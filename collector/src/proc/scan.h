@@ -13,7 +13,7 @@
 
 namespace lacuna::collector::proc {
 
-/// Where the kernel's account cannot be had: looks at /proc again and again, and tells what changed as the same
+/// Where the kernel's account cannot be had: looks at /proc again and again, and reports what changed as the same
 /// records. What begins and ends between two looks is not seen, and samples have no stacks.
 class Scan {
  public:
@@ -38,7 +38,7 @@ class Scan {
     std::uint32_t pid = 0;
     bool there = false;
     char state = 0;
-    std::uint64_t startTicks = 0;  ///< as /proc says; 0 before the first look
+    std::uint64_t startTicks = 0;  ///< as /proc gives it; 0 before the first look
     prof::TimeNs startNs = 0;
     std::uint64_t runNs = 0;  ///< that samples stand for
     std::string name;
@@ -47,7 +47,7 @@ class Scan {
   void readClocks();
   void lookAtProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs,
                      std::vector<sampler::PerfRecord>& into);
-  /// Whether it belongs to us. It and its ancestors among us are known then.
+  /// True when it belongs to us. It and its ancestors among us are known then.
   bool introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   void begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
              std::vector<sampler::PerfRecord>& into);

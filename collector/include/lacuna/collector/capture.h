@@ -11,7 +11,7 @@
 
 namespace lacuna::collector {
 
-/// What came of decoding a capture.
+/// The outcome of decoding a capture.
 struct CaptureReport {
   std::uint64_t files = 0;    ///< one a process
   std::uint64_t records = 0;  ///< of CUPTI

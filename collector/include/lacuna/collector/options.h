@@ -15,7 +15,7 @@
 
 namespace lacuna::collector {
 
-/// What to record. The libraries' own annotations arrive as NVTX, so they need `nvtx` too.
+/// The sources to record. The libraries' own annotations arrive as NVTX, so they need `nvtx` too.
 struct Sources {
   bool nvtx = true;
   bool cuda = true;
@@ -87,7 +87,7 @@ struct RunOptions {
   std::function<void(const std::string&)> onNote;
 };
 
-/// Whether where Python programs are is part of the recording.
+/// True when the recording includes where Python programs are.
 inline bool samplesPython(const RunOptions& options) {
   return options.torch && options.pythonPeriodNs > 0 && options.ringBytes == 0;
 }

@@ -13,7 +13,7 @@
 
 namespace lacuna::collector {
 
-/// What came of a run.
+/// The outcome of a run.
 struct RunReport {
   /// One trace of a flight recorder.
   struct Dump {
@@ -21,7 +21,7 @@ struct RunReport {
     std::string reason;
     prof::DrainStats stats;
   };
-  /// Of a flight recorder the last dump; empty when there is none.
+  /// For a flight recorder the last dump; empty when there is none.
   std::filesystem::path output;
   std::vector<Dump> dumps;  ///< those that are there, also where another could not be written
   std::int64_t wallNs = 0;
@@ -32,7 +32,7 @@ struct RunReport {
   int exitSignal = 0;                 ///< the signal that killed it, or 0
   std::vector<std::string> notes;     ///< what could not be recorded or was noticed, in words for the user
   std::vector<SettingLine> settings;  ///< what came of RunOptions::settings, one for each
-  bool explained = false;             ///< a note says why programs or all are missing in the trace
+  bool explained = false;             ///< a note explains why programs or all are missing in the trace
   std::uint32_t seen = 0;             ///< processes that there were, recorded or not; 0 in a flight recorder's run
   /// Why there is no whole trace, or not every dump, although the program has run, with the remedy; else empty.
   std::string failure;

@@ -12,18 +12,18 @@
 namespace lacuna::collector {
 
 /// Records this process, and the programs it starts, without `lacuna run` and without a variable in its environment:
-/// NVTX of all its libraries, the CUDA timeline, and what it says through lacuna/prof/prof.h. A background thread
+/// NVTX of all its libraries, the CUDA timeline, and what it records through lacuna/prof/prof.h. A background thread
 /// writes the trace. CPU samples, thread states and counters of processes need somebody outside and are `lacuna run`'s.
 ///
 /// NVTX looks for a listener with a library's first annotation, and the CUDA driver when it initialises: start the
 /// first session before either, best at the beginning of main(). Later sessions may start and stop at any time. A
-/// listener that the user named in NVTX_INJECTION64_PATH or CUDA_INJECTION64_PATH stays, and notes() says so. One
+/// listener that the user named in NVTX_INJECTION64_PATH or CUDA_INJECTION64_PATH stays, and notes() reports it. One
 /// session at a time in a process, from one thread at a time. If the process dies, `lacuna recover FILE.recording`
 /// makes the trace.
 class Session {
  public:
   struct Options {
-    /// `samples` and `counters` record nothing, and notes() says so.
+    /// `samples` and `counters` record nothing, and notes() reports it.
     Sources sources{.counters = false};
     std::uint64_t memoryLimit = std::uint64_t{512} << 20;  ///< for events in flight
     /// liblacuna_inject.so; empty: beside this program or beside Lacuna's libraries.
@@ -41,7 +41,7 @@ class Session {
   /// Ends the recording and closes the file. In a forked child this does nothing.
   prof::Status stop();
   [[nodiscard]] prof::DrainStats stats() const;
-  /// What cannot be recorded, in words for the user.
+  /// The things that cannot be recorded, in words for the user.
   [[nodiscard]] const std::vector<std::string>& notes() const;
 
  private:

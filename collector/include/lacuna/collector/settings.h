@@ -27,7 +27,7 @@ std::string settingsText(std::span<const Setting> settings);
 inline constexpr std::string_view kSettingsVariable = "LACUNA_SET";
 inline constexpr std::string_view kOutcomesVariable = "LACUNA_SET_REPORT";
 
-/// What the hook did with a setting in one place of the program.
+/// The outcome of applying a setting in one place of the program.
 struct SettingOutcome {
   enum class Kind : std::uint8_t { Applied, Same, Refused };
   Kind kind = Kind::Applied;
@@ -43,7 +43,7 @@ struct SettingOutcome {
 /// where there is no file.
 std::vector<SettingOutcome> readOutcomes(const std::filesystem::path& file);
 
-/// What came of one setting, as one line for people.
+/// The outcome of one setting, as one line for people.
 struct SettingLine {
   std::string name;     ///< "loader.workers"
   std::string text;     ///< "loader.workers=4 (was 0) on 1 DataLoader (train.py:57)"

@@ -34,7 +34,7 @@ struct Trial {
     Program,  ///< it ended by itself before
     Failed,   ///< with a code other than 0, or by a signal
     Limit,    ///< it took too long
-    Stopped,  ///< `goesOn` said no
+    Stopped,  ///< `goesOn` returned false
   };
   End end = End::Program;
   int exitCode = 0, exitSignal = 0;
@@ -48,7 +48,7 @@ struct Trial {
   std::string lastOutput;  ///< the end of what the program wrote, for messages
 };
 
-/// What a start-up hook's file holds. Not trusted: bounded, and what is no such line is left out.
+/// Reads a start-up hook's file. Not trusted: bounded, and what is no such line is left out.
 void readTimes(const std::filesystem::path& file, Trial& trial);
 
 /// Runs the program in a process group of its own, without standard input. Everything that it started is gone when this
