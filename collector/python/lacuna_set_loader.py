@@ -67,7 +67,7 @@ class LoaderSettings:
 
     def apply(self, loader):
         place = loader.__dict__.get("_lacuna_site", "")
-        for name in self.NAMES:  # in this order: what is said of workers decides what the others may be
+        for name in self.NAMES:  # in this order: the setting of workers decides what the others may be
             setting = self.settings.get(name)
             if setting is None:
                 continue

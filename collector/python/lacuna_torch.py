@@ -554,7 +554,7 @@ class Loader:
             return False
 
     def say_knobs(self, source):
-        # The settings that are said last are those of the run: a validation's, without gradients, must not be.
+        # The settings that are sent last are those of the run: a validation's, without gradients, must not be.
         training = self.torch.is_grad_enabled()
         if self.training_told and not training:
             return

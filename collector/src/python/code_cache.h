@@ -23,14 +23,14 @@ using NumberOf = std::function<std::uint32_t(const std::string& function, const 
 class Code {
  public:
   [[nodiscard]] std::uint32_t number() const { return number_; }
-  /// Whether `offset` bytes behind the first one an instruction can be.
+  /// True when an instruction can be `offset` bytes after the first one.
   [[nodiscard]] bool holds(std::int64_t offset) const;
   /// 0 where it has none.
   std::uint32_t lineAt(LineTable kind, std::int64_t offset);
 
  private:
   friend class CodeCache;
-  /// The fields that tell this code object from another that comes to lie at its address.
+  /// The fields that distinguish this code object from another that comes to lie at its address.
   struct Identity {
     std::uint64_t file = 0, name = 0, table = 0, units = 0;
     std::int32_t firstLine = 0;

@@ -104,7 +104,7 @@ bool FrameReader::readStack(std::uint64_t state, Thread& thread, std::vector<Fra
   return named;
 }
 
-/// How many of the outermost frames are those of before. A frame keeps its code object alive, so that is as it was.
+/// Number of the outermost frames that are as before. A frame keeps its code object alive, so that is as it was.
 std::size_t FrameReader::stillThere(const Stack& before) const {
   const auto same = [](const Raw& a, const Raw& b) { return a.frame == b.frame && a.code == b.code; };
   const auto [now, old] = std::mismatch(raw_.rbegin(), raw_.rend(), before.rbegin(), before.rend(), same);

@@ -9,7 +9,7 @@
 namespace lacuna::collector::python {
 namespace {
 
-/// An interpreter's state has some 100 KiB, of which the list of threads is at the beginning.
+/// An interpreter's state has some 100 KiB; the list of threads is at its beginning.
 constexpr std::uint64_t kMostOffset = 1 << 16;
 constexpr std::uint32_t kMostSize = 4096;
 constexpr std::size_t kMostNames = 64;

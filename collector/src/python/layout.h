@@ -13,7 +13,7 @@ namespace lacuna::collector::python {
 inline constexpr const char* kFolderVariable = "LACUNA_PYTHON_FRAMES";
 inline constexpr std::string_view kFilePrefix = "python-";
 
-/// How a code object's table of lines is written.
+/// The format of a code object's table of lines.
 enum class LineTable : std::uint8_t {
   Pairs = 1,      ///< co_lnotab, up to 3.9
   Ranges = 2,     ///< co_linetable of 3.10
@@ -35,7 +35,7 @@ struct Layout {
     std::optional<std::uint32_t> frame;   ///< the innermost frame, or
     std::optional<std::uint32_t> cframe;  ///< what points to it there,
     std::uint32_t cframeFrame = 0;        ///< and where in that
-    std::optional<std::uint32_t> chunk;   ///< the memory that holds most frames, and behind it where that ends
+    std::optional<std::uint32_t> chunk;   ///< the memory that holds most frames, and after it where that ends
     std::uint32_t tid = 0;                ///< in what the thread's id points to: its number for the kernel
   } thread;
   struct {

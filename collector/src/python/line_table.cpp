@@ -12,7 +12,7 @@ std::optional<std::uint32_t> asLine(std::int64_t line) {
   return static_cast<std::uint32_t>(line);
 }
 
-/// Pairs of bytes: how far the next entry is behind this one, in instructions and (signed) in lines.
+/// Pairs of bytes: how far the next entry is from this one, in instructions and (signed) in lines.
 std::optional<std::uint32_t> lineOfPairs(std::span<const std::byte> table, std::int64_t line, std::uint64_t offset) {
   std::uint64_t at = 0;
   for (std::size_t i = 0; i + 1 < table.size(); i += 2) {

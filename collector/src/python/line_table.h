@@ -11,7 +11,7 @@
 
 namespace lacuna::collector::python {
 
-/// The line of the instruction `offset` bytes behind the first one. Nothing where the table has none for it, or makes
+/// The line of the instruction `offset` bytes after the first one. Nothing where the table has none for it, or makes
 /// no sense.
 std::optional<std::uint32_t> lineOf(LineTable kind, std::span<const std::byte> table, std::int32_t firstLine,
                                     std::uint64_t offset);

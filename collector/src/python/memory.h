@@ -18,7 +18,7 @@ class Memory {
     std::span<std::byte> into;
   };
   virtual ~Memory() = default;
-  /// How many of the pieces were read whole, from the first on.
+  /// Number of the pieces that were read whole, from the first on.
   virtual std::size_t read(std::span<const Piece> pieces) = 0;
 
   bool read(std::uint64_t address, std::span<std::byte> into) {

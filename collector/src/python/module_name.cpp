@@ -13,7 +13,7 @@ std::string_view behind(std::string_view text, std::string_view part) {
   return at == std::string_view::npos ? std::string_view() : text.substr(at + part.size());
 }
 
-/// The part behind ".../lib/python3.11/".
+/// The part after ".../lib/python3.11/".
 std::string_view inLibrary(std::string_view file) {
   constexpr std::string_view kLibrary = "/lib/python3.";
   std::string_view rest = behind(file, kLibrary);

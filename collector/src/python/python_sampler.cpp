@@ -27,9 +27,9 @@ constexpr std::int64_t kWriteEveryNs = 250'000'000;
 constexpr std::int64_t kPart = 100;
 /// The cost of a look is the mean over about so many.
 constexpr std::int64_t kMeanOver = 16;
-/// A sample stands for no more than this many periods: who knows where a thread was that was not looked at.
+/// A sample stands for no more than this many periods: nobody knows where a thread was while it was not sampled.
 constexpr std::int64_t kMostPeriods = 4;
-/// Processes that prepare batches are looked at so much less often: the training, whose moments count, has the others.
+/// Processes that prepare batches are sampled so much less often: the training, whose moments count, has the others.
 constexpr std::uint64_t kRarer = 4;
 /// A thread beside the first one that stays where it is gets a row this often.
 constexpr std::int64_t kUnmovedNs = 1'000'000'000;
@@ -250,7 +250,7 @@ void PythonSampler::write() {
   rows_.clear();
 }
 
-/// Who reads the trace should know how good its samples are.
+/// A reader of the trace should know how good its samples are.
 void PythonSampler::noteOutcome() {
   if (samples_ + torn_ == 0) return;
   drainer_.with([&](prof::Drainer::Access& access) {

@@ -34,7 +34,7 @@ class Target {
   /// The programs' own work does not wait for where it is, moment by moment.
   [[nodiscard]] bool isHelper() const { return helper_; }
   [[nodiscard]] bool isMain(std::uint32_t ownTid) const { return ownTid == ownPid_; }
-  /// The number here of a thread; its own where that cannot be told.
+  /// The number here of a thread; its own where that is unknown.
   std::uint32_t tidOf(std::uint32_t ownTid);
 
   int failures = 0;  ///< in a row

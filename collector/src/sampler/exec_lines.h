@@ -9,7 +9,7 @@
 
 namespace lacuna::collector::sampler {
 
-/// Gives an exec the command line that its process has now, and what its environment says.
+/// Gives an exec the command line that its process has now, and the facts of its environment.
 void readExecLine(PerfRecord& exec);
 /// Gives the execs among the records from `from` on theirs. False where there is no exec.
 bool readExecLines(std::vector<PerfRecord>& records, std::size_t from);

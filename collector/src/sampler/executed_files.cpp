@@ -23,7 +23,7 @@ void ExecutedFiles::take(const PerfRecord& record) {
   visit(map);
 }
 
-/// Without a number nothing tells the file from another one of its name.
+/// Without a number the file cannot be distinguished from another one of its name.
 void ExecutedFiles::visit(const PerfRecord& map) {
   if (map.inode == 0 || !map.text.starts_with('/') || !known_.emplace(map.text, map.device, map.inode).second) return;
   if (const int fd = openMapped(map); fd >= 0) {
@@ -31,7 +31,7 @@ void ExecutedFiles::visit(const PerfRecord& map) {
     ::close(fd);
     return;
   }
-  // A program with rights of its own may be for nobody to read. Its mode is there all the same.
+  // Perhaps nobody may read a program with rights of its own. Its mode is there all the same.
   struct stat there {};
   if (stat(map.text.c_str(), &there) == 0 && there.st_ino == map.inode) visit_(map.text, map.text);
 }

@@ -13,7 +13,7 @@ namespace {
 
 using symbols::Naming;
 
-/// Of the files without names, those that a note names.
+/// Number of files that a note names among those without names.
 constexpr std::size_t kFilesTold = 5;
 /// All modules together.
 constexpr std::chrono::minutes kMostTime{5};

@@ -12,7 +12,7 @@
 
 namespace lacuna::collector::sampler {
 
-/// The file that a record of Kind::Map tells of, by one of the ways that lead to it; -1 where none does any more. The
+/// The file that a record of Kind::Map names, by one of the ways that lead to it; -1 where none does any more. The
 /// descriptor is the caller's.
 int openMapped(const PerfRecord& map);
 

@@ -12,7 +12,7 @@
 
 namespace lacuna::collector::sampler {
 
-/// What the kernel tells of a process tree, as one record. Window is of our own making.
+/// One record of what the kernel reports about a process tree. Window is of our own making.
 struct PerfRecord {
   enum class Kind { Sample, Switch, Fork, Exit, Comm, Map, Lost, Window };
   Kind kind = Kind::Lost;
@@ -34,7 +34,7 @@ struct PerfRecord {
   std::uint64_t lost = 0;             ///< Lost
   std::uint64_t weightNs = 0;         ///< Sample: CPU time, where it is not the period
   std::string text;                   ///< Comm: name; Map: file; Lost: why, where it is not the kernel
-  std::string image;                  ///< Comm by an exec: the file, where no Map tells
+  std::string image;                  ///< Comm by an exec: the file, where no Map names it
   bool stranger = false;              ///< Comm by an exec: its environment does not name the recording
   std::string commandLine;            ///< Comm by an exec: read while it ran that image; else empty
   prof::TimeNs lineNs = 0;            ///< when it had been read

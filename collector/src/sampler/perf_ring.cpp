@@ -21,7 +21,7 @@ int openEvent(perf_event_attr& attributes, pid_t pid, int cpu) {
   return static_cast<int>(syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
-/// What both events of a core have in common, so that their records read alike.
+/// The attributes that both events of a core have in common, so that their records read alike.
 perf_event_attr common(bool kernel) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;

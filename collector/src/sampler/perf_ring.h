@@ -26,7 +26,7 @@ class PerfRings {
   [[nodiscard]] bool isOpen() const { return !rings_.empty(); }
   /// True when the kernel's own time is sampled, too (at its caller).
   [[nodiscard]] bool seesKernel() const { return seesKernel_; }
-  /// Of those that open() makes: wait() ends with the first record, not when there is much to read.
+  /// For the rings that open() makes: wait() ends with the first record, not when there is much to read.
   void wakeAtOnce(bool atOnce) { wakeAtOnce_ = atOnce; }
   /// Waits until there is something to read or `stopFd` can be read, or so long.
   void wait(int milliseconds, int stopFd);

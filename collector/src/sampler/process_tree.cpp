@@ -113,7 +113,8 @@ void ProcessTree::endProcess(std::uint32_t pid, prof::TimeNs timeNs, prof::Drain
 }
 
 void ProcessTree::rename(const PerfRecord& record, prof::Drainer::Access& access) {
-  // A thread that is not the first one and runs another program takes the first one's number; its own says no more.
+  // A thread that is not the first one and runs another program takes the first one's number; its own is not seen
+  // again.
   const bool anotherThread = record.exec && !threads_.contains(record.tid) && processes_.contains(record.pid);
   if (anotherThread) endThreadsOf(record.pid, record.timeNs, access);
   Thread& thread = threadOf(record, access);

@@ -34,7 +34,7 @@ class ProcessTree {
     prof::ProcessId id;
     std::uint32_t threads = 0;  ///< living
     AddressSpace space;
-    bool unknownImage = false;  ///< it runs another since, and the next map tells which
+    bool unknownImage = false;  ///< it runs another since, and the next map names it
     bool stranger = false;      ///< that image's environment does not name the recording
     std::string image;          ///< what it runs, as far as that is known
     prof::TimeNs imageSinceNs = 0;
@@ -45,7 +45,7 @@ class ProcessTree {
     std::set<std::string> strangers;          ///< with an environment that does not name the recording
   };
 
-  /// The window is open until a record says otherwise.
+  /// The window is open until a record closes it.
   void take(const PerfRecord& record, prof::Drainer::Access& access);
   /// Ends the states that are still on.
   void finish(prof::TimeNs nowNs, prof::Drainer::Access& access);
@@ -54,7 +54,7 @@ class ProcessTree {
   [[nodiscard]] const std::unordered_map<std::uint32_t, Thread>& threads() const { return threads_; }
   [[nodiscard]] Stacks& stacks() { return stacks_; }
   [[nodiscard]] const Images& images() const { return images_; }
-  /// How many processes there ever were.
+  /// Number of processes that there ever were.
   [[nodiscard]] std::uint32_t seen() const { return seen_; }
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
@@ -63,7 +63,7 @@ class ProcessTree {
   Thread& threadOf(const PerfRecord& record, prof::Drainer::Access& access);
   void fork(const PerfRecord& record, prof::Drainer::Access& access);
   void exit(const PerfRecord& record, prof::Drainer::Access& access);
-  /// Of a thread that is there.
+  /// For a thread that is there.
   void endThread(std::uint32_t tid, prof::TimeNs timeNs, prof::Drainer::Access& access);
   void endThreadsOf(std::uint32_t pid, prof::TimeNs timeNs, prof::Drainer::Access& access);
   /// A process that has no threads any more has ended.

@@ -10,7 +10,7 @@
 namespace lacuna::collector::sampler {
 namespace {
 
-/// What an entry of the journal begins with.
+/// The kind that an entry of the journal begins with.
 enum class Entry : std::uint8_t { Module = 1, Frame = 2 };
 
 template <class T>
@@ -85,7 +85,7 @@ prof::FrameId Stacks::add(const AddressSpace& space, const std::vector<std::uint
                           prof::Drainer::Access& access) {
   prof::FrameId parent;
   for (std::size_t i = chain.size(); i-- > 0;) {
-    // A return address is behind its call, which may be the last instruction of its function.
+    // A return address is after its call, which may be the last instruction of its function.
     const std::uint64_t address = i == 0 || chain[i] == 0 ? chain[i] : chain[i] - 1;
     const auto* piece = space.find(address);
     const std::uint32_t module = piece != nullptr ? piece->second.module : 0;

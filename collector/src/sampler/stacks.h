@@ -36,7 +36,7 @@ class AddressSpace {
   std::map<std::uint64_t, Piece> pieces_;
 };
 
-/// How the names of frames are found.
+/// Help for finding the names of frames.
 struct NamingHelp {
   /// A file that is open, for modules that their path does not lead to; -1 for others.
   std::function<int(const symbols::ModuleFile&)> fileOf;
@@ -62,9 +62,9 @@ class Stacks {
   void write(const FrameNames& names, prof::Drainer::Access& access) const;
   [[nodiscard]] std::size_t size() const { return frames_.size(); }
 
-  /// What is new since the last call, as bytes to be kept one behind the other for load().
+  /// The entries since the last call, as bytes to be kept one after the other for load().
   std::string takeJournal() { return std::exchange(journal_, {}); }
-  /// Makes an empty one what the journal tells, as far as it goes, but for frames numbered `end` and above. False when
+  /// Fills an empty one from the journal, as far as it goes, but for frames numbered `end` and above. False when
   /// something in it makes no sense; what stood before that is there.
   bool load(std::string_view journal, prof::FrameId end);
 

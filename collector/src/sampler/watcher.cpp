@@ -131,7 +131,7 @@ void Watcher::startLooking(pid_t pid) {
   }
 }
 
-/// Who reads the trace should know what its samples are.
+/// A reader of the trace should know what its samples are.
 void Watcher::noteSource(std::string_view name, std::string_view words) {
   source_ = words;
   drainer_.with([&](prof::Drainer::Access& access) {
@@ -164,12 +164,12 @@ void Watcher::rest() {
     return waitFor(stopFd_, timers_ ? 20 : sources.samples ? 10 : withoutSamples);
   }
   if (sources.samples || sources.counters) return rings_.wait(kReadEveryMs, stopFd_);
-  // What has just come and is not yet to be taken wakes nobody again.
+  // A record that has just come and is not yet to be taken wakes nobody again.
   if (pending_.empty()) rings_.wait(kFollowEveryMs, stopFd_);
   waitFor(stopFd_, kTogetherMs);
 }
 
-/// What has to be looked at, because nobody tells.
+/// Looks at what nobody reports.
 void Watcher::lookAround(prof::TimeNs now) {
   if (scan_ && now - scannedNs_ >= scanEveryNs_) {
     scannedNs_ = now;
@@ -195,13 +195,13 @@ void Watcher::lookAround(prof::TimeNs now) {
 }
 
 void Watcher::look(prof::TimeNs now) {
-  // Processes that tell of themselves first: they know since when they are here.
+  // Processes that report themselves come first: they know since when they are here.
   if (timers_) timers_->look(now, pending_);
   // A thread that is gone now has sampled itself before now.
   scan_->look(nowNs(), window_.isOpen(), pending_);
 }
 
-/// The line of a process is an image's as long as the kernel tells of no next one, so look again after reading it.
+/// The line of a process is an image's as long as the kernel reports no next one, so look again after reading it.
 void Watcher::readKernel() {
   for (int look = 0; look < kLooksForLines; ++look) {
     const std::size_t known = pending_.size();

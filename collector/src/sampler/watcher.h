@@ -45,15 +45,15 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
   ~Watcher();
 
-  /// `pid` is about to exec. What cannot be had is told in notes().
+  /// `pid` is about to exec. notes() names what cannot be had.
   void start(pid_t pid);
-  /// Reads what is left, and writes the names of what was sampled. `namesUnwanted` is asked often: once it says yes,
+  /// Reads what is left, and writes the names of what was sampled. `namesUnwanted` is asked often: once it is true,
   /// names are left out.
   void finish(const std::function<bool()>& namesUnwanted);
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] std::uint64_t samples() const { return tree_.samples(); }
   [[nodiscard]] const ProcessTree::Images& images() const { return tree_.images(); }
-  /// How many processes there were.
+  /// Number of processes that there were.
   [[nodiscard]] std::uint32_t processes() const { return tree_.seen(); }
   /// Where they come from, in words; empty when none are wanted.
   [[nodiscard]] const std::string& source() const { return source_; }

@@ -11,7 +11,7 @@
 
 namespace lacuna::collector::sampler {
 
-/// When the recording was switched on and off, as the control page tells. Open until look() finds otherwise.
+/// The times when the recording was switched on and off, as the control page shows. Open until look() finds otherwise.
 class Window {
  public:
   /// `control` outlives it.
@@ -20,7 +20,7 @@ class Window {
   /// none later than now.
   void look(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
   [[nodiscard]] bool isOpen() const { return open_; }
-  /// How often it was opened, as far as the looks have found.
+  /// Number of times that it was opened, as far as the looks have found.
   [[nodiscard]] std::uint64_t openings() const { return openings_; }
 
  private:

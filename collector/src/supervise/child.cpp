@@ -57,7 +57,7 @@ const char* whatIsWrong(int error) {
   return "";
 }
 
-/// What a shell makes of a script without an interpreter line.
+/// The command that a shell makes of a script without an interpreter line.
 std::vector<std::string> scriptCommand(const SpawnRequest& request) {
   std::vector<std::string> words{"/bin/sh", request.program.string()};
   if (!request.arguments.empty()) words.insert(words.end(), request.arguments.begin() + 1, request.arguments.end());

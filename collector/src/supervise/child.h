@@ -15,12 +15,12 @@
 
 namespace lacuna::collector {
 
-/// How a process ended.
+/// The end of a process.
 struct Exit {
   int code = 0;    ///< meaningful when signal is 0
   int signal = 0;  ///< the signal that killed it, or 0
   uid_t user = 0;  ///< as whom it ran at its end
-  /// As a shell tells it: the code, or 128 + signal.
+  /// As a shell gives it: the code, or 128 + signal.
   [[nodiscard]] int shellCode() const { return signal != 0 ? 128 + signal : code; }
 };
 
@@ -40,7 +40,7 @@ struct SpawnRequest {
 /// Fails with the reason when the exec fails.
 prof::Result<pid_t> spawn(const SpawnRequest& request);
 
-/// What the kernel told about the processes that this one looks after.
+/// The kernel's reports on the processes that this one looks after.
 struct Reaped {
   std::map<pid_t, Exit> ended;
   bool stopped = false;  ///< `watched` was stopped by job control
@@ -56,7 +56,7 @@ pid_t stopAlong(pid_t child);
 
 /// Makes this process the foster parent of orphans, so that a daemonised grandchild can be waited for.
 void adoptOrphans();
-/// Ends this process as `exit` says, by the same signal and without a core file where there was one.
+/// Ends this process as `exit` describes, by the same signal and without a core file where there was one.
 [[noreturn]] void exitLike(Exit exit);
 
 }  // namespace lacuna::collector

@@ -49,7 +49,7 @@ bool inContainer() {
          proc::read("/proc/1/cgroup").find("docker") != std::string::npos;
 }
 
-/// True, and the finding says so, where the user's environment names another library than ours.
+/// True, and the finding shows it, where the user's environment names another library than ours.
 bool takenByAnother(const char* variable, Finding& finding) {
   const char* users = std::getenv(variable);
   const auto library = findInjection();
@@ -85,7 +85,7 @@ constexpr const char* kTimersInstead =
     "clock ticks, and none of programs that are statically linked; thread states from looking at /proc fifty times a "
     "second.";
 
-/// Whether the kernel would sample this process if there were room for what it says.
+/// True when the kernel would sample this process if there were room for the records.
 bool maySample() {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -341,7 +341,7 @@ Finding place() {
 
 /// A run of some minutes; less may do.
 constexpr std::uint64_t kLittleRoom = 256u << 20;
-/// What a process needs to record at all.
+/// The file size that a process needs to record at all.
 constexpr std::uint64_t kLeastFile = 18u << 20;
 
 void limitOfFiles(Finding& finding) {
@@ -376,7 +376,7 @@ Finding output() {
   return finding;
 }
 
-/// What killed runs left.
+/// The leftovers of killed runs.
 Finding leftovers() {
   Finding finding{"leftovers", "What killed runs left", State::Works, "nothing of this user's.", {}};
   std::uint64_t bytes = 0;

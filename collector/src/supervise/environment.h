@@ -17,11 +17,11 @@ namespace lacuna::collector {
 struct ChildEnvironment {
   std::vector<std::string> variables;
   std::vector<std::string> notes;
-  bool nvtxTaken = false;  ///< the user's choice of a library for NVTX stays; a note says so
+  bool nvtxTaken = false;  ///< the user's choice of a library for NVTX stays; a note reports it
 };
 
 /// Adds what carries the recording through exec and spawn to `inherited` (this process's environment). A value that the
-/// user has set is kept, and a note says so.
+/// user has set is kept, and a note reports it.
 prof::Result<ChildEnvironment> childEnvironment(char** inherited, const std::filesystem::path& injection,
                                                 const std::vector<std::string>& session, const Sources& sources);
 
@@ -34,8 +34,8 @@ void addPythonFrames(ChildEnvironment& environment, const std::filesystem::path&
 /// Lets the CUDA timeline keep what CUPTI hands over in `folder`, beside what the user may have set for it.
 void addRawCapture(ChildEnvironment& environment, const std::filesystem::path& folder);
 
-/// Lets each process sample itself: preloads our library for that, behind what the user preloads, and tells it where to
-/// write and how often. Fails with a remedy when the library is not beside the injected one or cannot be named.
+/// Lets each process sample itself: preloads our library for that, after what the user preloads, and sets where it
+/// writes and how often. Fails with a remedy when the library is not beside the injected one or cannot be named.
 prof::Status addTimerSampler(ChildEnvironment& environment, const std::filesystem::path& injection,
                              const std::filesystem::path& folder, std::int64_t periodNs);
 

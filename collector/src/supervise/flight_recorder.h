@@ -33,7 +33,7 @@ class FlightRecorder {
 
   /// Asks for a dump. Wishes that come before it is begun are one with it. `wish` numbers those from outside.
   void dump(const std::string& reason, std::uint32_t wish = 0);
-  /// What came of the last wish from outside that is over.
+  /// The outcome of the last wish from outside that is over.
   struct Answer {
     std::uint32_t wish = 0;
     int number = 0;  ///< in the name of the dump
@@ -45,9 +45,9 @@ class FlightRecorder {
   void setExitCode(int pid, int code);
   /// Waits for what was asked for. The dumps that are there.
   const std::vector<RunReport::Dump>& finish();
-  /// Of the first dump that could not be written, once finished.
+  /// The failure of the first dump that could not be written, once finished.
   [[nodiscard]] const prof::Status& failure() const { return failure_; }
-  /// What goes into the log of the next dumps.
+  /// Sets what goes into the log of the next dumps.
   void setNotes(const std::vector<std::string>& notes);
   [[nodiscard]] std::size_t dumpCount() const;
 

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the dynamic section, so much is read.
+/// Bytes of the dynamic section that are read at most.
 constexpr std::size_t kMostDynamic = 64 << 10;
 
 /// A program as it lies there. Somebody may have put something else in its place since it ran.

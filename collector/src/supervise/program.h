@@ -11,13 +11,13 @@
 
 namespace lacuna::collector {
 
-/// What gives a program other rights than its caller's.
+/// The reason why a program has other rights than its caller's.
 enum class Privilege { None, UserId, GroupId, Capabilities };
 
 /// A program as execvp would run it, and what about it limits a recording.
 struct Program {
   std::filesystem::path path;
-  /// What the kernel loads: the interpreter of a script, else the program itself.
+  /// The file that the kernel loads: the interpreter of a script, else the program itself.
   std::filesystem::path image;
   Privilege privilege = Privilege::None;
   bool staticBinary = false;
@@ -27,7 +27,7 @@ struct Program {
   [[nodiscard]] std::vector<std::string> limits() const;
 };
 
-/// What the kernel has loaded, by its file; one that cannot be read is taken for one that can be recorded.
+/// The image that the kernel has loaded, by its file; one that cannot be read is taken for one that can be recorded.
 Program inspectImage(const std::filesystem::path& image);
 /// In two words why no recorder enters it, and what helps; both empty where one does.
 struct Obstacle {

@@ -42,12 +42,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How often it is looked what the clock or somebody outside wants; signals and ended children wake at once.
+/// Period of looks at what the clock or somebody outside wants; signals and ended children wake at once.
 constexpr int kLookEveryMs = 100;
 constexpr int kLookOftenEveryMs = 50;
-/// Of the programs that could not be recorded, those that a note names.
+/// Number of programs that a note names among those that could not be recorded.
 constexpr std::size_t kImagesTold = 8;
-/// Of the run; what lived less is a tool that somebody called in passing, as Python calls ldconfig.
+/// Share of the run; what lived less is a tool that somebody called in passing, as Python calls ldconfig.
 constexpr double kMatters = 0.01;
 
 /// Programs that could not be recorded.
@@ -66,7 +66,7 @@ struct Unable {
   }
 };
 
-/// Whether anything has the name, be it a link to nothing.
+/// True when anything has the name, even a link to nothing.
 bool isTaken(const fs::path& path) {
   std::error_code error;
   return fs::exists(fs::symlink_status(path, error));
@@ -80,7 +80,7 @@ std::string nameOfRun(const std::vector<std::string>& command) {
     if (command[i] == "-m" && i + 1 < command.size()) return command[i + 1];
     if (command[i][0] == '-') continue;
     std::error_code error;
-    // Of a folder (`python ./app/`, `python .`) its own name.
+    // For a folder (`python ./app/`, `python .`), its own name.
     const fs::path script = fs::absolute(command[i], error).lexically_normal();
     const std::string name = (script.has_filename() ? script : script.parent_path()).filename().string();
     return !name.empty() && fs::exists(command[i], error) ? name : program;
@@ -174,7 +174,7 @@ class Supervisor {
   prof::Status checkOutput(bool named) {
     std::error_code error;
     fs::path& output = report_.output;
-    // What a link leads to is written, and the link stays.
+    // The target of a link is written, and the link stays.
     if (fs::is_symlink(output, error)) {
       const fs::path target = fs::canonical(output, error);
       if (error)
@@ -301,7 +301,7 @@ class Supervisor {
     return options_.torch ? addTorchHook(environment, injection) : prof::Status();
   }
 
-  /// What recording costs goes into the trace, so that a report can tell it from the program's own time.
+  /// The cost of recording goes into the trace, so that a report can separate it from the program's own time.
   void noteSelfCost(const fs::path& injection) {
     const auto cost = measureSelfCost(injection);
     if (!cost) return;
@@ -316,7 +316,7 @@ class Supervisor {
     });
   }
 
-  /// Whoever reads the trace should know what is not in it, also where nobody read what was said.
+  /// A reader of the trace should know what is not in it, also where nobody read the messages.
   void logNotes() {
     if (flight_) {
       std::vector<std::string> notes = report_.notes;
@@ -521,7 +521,7 @@ class Supervisor {
                                   (flushed ? why : flushed).error().message, recording_.string());
   }
 
-  /// What came of each setting is in the trace too, for whoever compares traces later.
+  /// The outcome of each setting is in the trace too, for whoever compares traces later.
   void noteSettings() {
     const auto outcomes = readOutcomes(outcomesFile());
     for (const Setting& setting : options_.settings) report_.settings.push_back(describe(setting, outcomes));
@@ -555,7 +555,7 @@ class Supervisor {
         report_.stats.truncated == 1 ? "its" : "their", segments_.string()));
   }
 
-  /// The trace's log has what each of them said.
+  /// The trace's log has the message of each of them.
   void noteUnable(const std::string& why) {
     const std::uint32_t others = report_.stats.unable > 0 ? report_.stats.unable - 1 : 0;
     if (why.empty()) return;
@@ -564,7 +564,7 @@ class Supervisor {
                                         : fmt::format("{}; nor could {} other{}", why, others, others == 1 ? "" : "s"));
   }
 
-  /// What the program has started, and no recorder can enter.
+  /// Notes the programs that were started and that no recorder can enter.
   void noteImages(const sampler::ProcessTree::Images& images) {
     if (!options_.sources.nvtx && !options_.sources.cuda) return;
     Unable unable, brief;
@@ -587,7 +587,7 @@ class Supervisor {
     report_.notes.push_back(unable.text());
   }
 
-  /// An empty trace must not look like a program that says nothing.
+  /// An empty trace must not look like a program that records nothing.
   void noteNeverOn() {
     const Control& control = *control_->operator->();
     const bool told = control.switches.load() != 0 || control_->broken();
@@ -621,7 +621,7 @@ class Supervisor {
     }
     report_.dumps = flight_->finish();
     tellOfDump(flight_->answer());
-    // What was written before or after one that failed is there all the same.
+    // Dumps that were written before or after one that failed are there all the same.
     if (const auto& failure = flight_->failure(); !failure && !recordingIsThere()) {
       report_.failure = fmt::format(
           "{} is gone: it was deleted or moved while the program ran, and no dump can be written without it",
@@ -675,7 +675,7 @@ class Supervisor {
   bool made_ = false;   ///< the recording is ours
   bool named_ = false;  ///< the trace has its name
   bool running_ = true;
-  bool otherUser_ = false;  ///< a note says so
+  bool otherUser_ = false;  ///< a note reports it
   bool interrupted_ = false;
   std::uint32_t dumpsSeen_ = 0;
   std::int64_t startNs_ = 0;

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr int kRounds = 31;
 constexpr int kEvents = 20;
 
-/// Three numbers of an operator or an allocation, as the runtime tells them.
+/// Three numbers of an operator or an allocation, as the runtime gives them.
 struct Payload {
   std::uint64_t numbers[3];
 };
@@ -91,7 +91,7 @@ class OtherWork {
   std::vector<char> bytes_ = std::vector<char>(kBytes);
 };
 
-/// What an event takes and a look at the clock, after other work. A clock may tick in tens of nanoseconds: sums do not.
+/// Time of an event and of a look at the clock, after other work. A clock may tick in tens of nanoseconds: sums do not.
 template <class Work>
 double medianNs(OtherWork& between, Work&& work) {
   std::array<double, kRounds> rounds{};
@@ -109,7 +109,7 @@ double medianNs(OtherWork& between, Work&& work) {
   return rounds[kRounds / 2];
 }
 
-/// In the child: becomes a recorded program and says what its events took.
+/// In the child: becomes a recorded program and reports what its events took.
 [[noreturn]] void measure(const fs::path& injection, const fs::path& recording, int out) {
   // The supervisor has every signal blocked by now; an injection that never returns must not hold the program up.
   signal(SIGALRM, SIG_DFL);

@@ -40,7 +40,7 @@ prof::Result<Injected> load(const fs::path& library) {
   return injected;
 }
 
-/// What childEnvironment() would give a child becomes this process's own, so that its libraries find the listener.
+/// Gives this process the environment that childEnvironment() would give a child: its libraries find the listener.
 prof::Status adoptEnvironment(const fs::path& injection, const fs::path& directory, const Sources& sources,
                               std::vector<std::string>& notes) {
   const auto session = {fmt::format("{}={}", prof::kRecordingVariable, directory.string())};
@@ -58,7 +58,7 @@ prof::Status adoptEnvironment(const fs::path& injection, const fs::path& directo
   return {};
 }
 
-/// What only somebody outside the process can see.
+/// Notes on what only somebody outside the process can see.
 std::vector<std::string> outOfReach(const Sources& sources) {
   constexpr std::string_view kRemedy = "Remedy: record it with lacuna run --trace";
   std::vector<std::string> notes;

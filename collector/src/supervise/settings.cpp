@@ -18,10 +18,10 @@
 namespace lacuna::collector {
 namespace {
 
-/// Of one file. A line of the hook has some hundred bytes, and counts double from one line to the next.
+/// Limits of one file. A line of the hook has some hundred bytes, and counts double from one line to the next.
 constexpr std::size_t kMostLines = 20'000;
 constexpr std::size_t kMostLineBytes = 4096;
-/// That a line for people names.
+/// Number of places that a line for people names.
 constexpr std::size_t kPlacesTold = 3;
 
 using Kind = SettingOutcome::Kind;

@@ -19,8 +19,8 @@ bool isOurOwn(int number) {
   return false;
 }
 
-/// Of the signals that the kernel sends: whether the terminal sends it to a whole process group, and the target is in
-/// ours. A hangup goes to the leader of the session alone; from anyone else it has been to the group.
+/// For the signals that the kernel sends: true when the terminal sends it to a whole process group, and the target is
+/// in ours. A hangup goes to the leader of the session alone; from anyone else it has been to the group.
 bool hasReached(int number, pid_t target) {
   const bool toGroup = number == SIGINT || number == SIGQUIT || number == SIGTSTP || number == SIGWINCH ||
                        (number == SIGHUP && getsid(0) != getpid());
@@ -51,7 +51,7 @@ SignalRelay::SignalRelay() {
 }
 
 SignalRelay::~SignalRelay() {
-  // What came too late for the program must not end us in its place, nor what a full disk or a closed pipe has sent.
+  // A signal too late for the program must not end us in its place, nor one from a full disk or a closed pipe.
   (void)relay(0);
   close(fd_);
   pthread_sigmask(SIG_SETMASK, &callersMask_, nullptr);

@@ -23,9 +23,9 @@ class SignalRelay {
   [[nodiscard]] int fd() const { return fd_; }
   /// The mask before construction: what the recorded program shall have.
   [[nodiscard]] const sigset_t& callersMask() const { return callersMask_; }
-  /// Whether this process was started to ignore the signal, as nohup does.
+  /// True when this process was started to ignore the signal, as nohup does.
   [[nodiscard]] bool wasIgnored(int number) const { return sigismember(&ignored_, number) == 1; }
-  /// What this process says from here on is not heard.
+  /// Signals from `sender` are not heard from here on.
   void disregard(pid_t sender) { disregarded_ = sender; }
   /// Hands what has arrived on to `target` and returns the signals seen. A signal that the terminal sent to the process
   /// group has reached a target in it already, so it is reported but not sent twice. A target of 0 gets nothing, and

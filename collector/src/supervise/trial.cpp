@@ -61,7 +61,7 @@ std::vector<std::string_view> wordsOf(std::string_view line) {
   return words;
 }
 
-/// What one process wrote.
+/// The times that one process wrote.
 struct ProcessTimes {
   std::vector<std::int64_t> ends;
   std::map<std::uint32_t, double> losses;
@@ -85,7 +85,7 @@ void readLine(const std::vector<std::string_view>& words, ProcessTimes& process)
   }
 }
 
-/// Of the process with the most steps; nothing where there is none.
+/// Times of the process with the most steps; nothing where there is none.
 std::optional<ProcessTimes> readProcess(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::map<std::string, ProcessTimes> processes;

@@ -69,7 +69,7 @@ std::string switchRecording(Control& page, bool on, const fs::path& output) {
   return fmt::format("recording into {} is {}{}", output.string(), on ? "on" : "stopped", was == on ? " already" : "");
 }
 
-/// Whether the wish is answered before the time is up or the run ends, which takes its control page away.
+/// True when the wish is answered before the time is up or the run ends, which takes its control page away.
 bool waitForDump(const Control& page, std::uint32_t wish, const fs::path& control) {
   std::error_code error;
   const auto over = [&] { return static_cast<std::int32_t>(page.dumpsDone.load() - wish) >= 0; };

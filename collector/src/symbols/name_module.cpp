@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kLongestText = 64 << 10;
 
-/// What the child tells of one place, before its two texts.
+/// The child's answer for one place, before its two texts.
 struct Told {
   std::uint64_t address;
   std::uint32_t line;
@@ -76,7 +76,7 @@ bool takeTold(std::string& bytes, std::vector<Symbol>& symbols, std::size_t& nam
   return true;
 }
 
-/// What the child has told so far.
+/// The child's answers so far.
 class Listener {
  public:
   explicit Listener(std::vector<Symbol>& symbols) : symbols_(symbols) {}
@@ -90,7 +90,7 @@ class Listener {
     }
     return takeTold(bytes, symbols_, named_);
   }
-  /// At the end of all that it tells.
+  /// At the end of all its answers.
   [[nodiscard]] Naming result() const {
     if (!told_) return Naming::Failed;
     return result_ == Naming::Done && named_ < symbols_.size() ? Naming::Failed : result_;

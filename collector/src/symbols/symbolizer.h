@@ -20,7 +20,7 @@ struct Symbol {
 /// crash, hang or bloat it: nameModule() keeps that apart.
 class Symbolizer {
  public:
-  /// Of the file that is open as `fd`, which stays the caller's. `path` names it, for separate debug information.
+  /// For the file that is open as `fd`, which stays the caller's. `path` names it, for separate debug information.
   Symbolizer(int fd, const std::string& path);
   ~Symbolizer();
   Symbolizer(const Symbolizer&) = delete;

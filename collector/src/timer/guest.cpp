@@ -51,7 +51,7 @@ char gFolder[512];
 pthread_key_t gKey;
 Timed gTimed[kThreads];
 pthread_mutex_t gSignalLock = PTHREAD_MUTEX_INITIALIZER;
-int gOurs = 0;  ///< its address tells our timers from others
+int gOurs = 0;  ///< its address distinguishes our timers from others
 
 /// This thread's own.
 __thread StackBounds tStack __attribute__((tls_model("initial-exec")));

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What a process that samples itself and the supervisor agree on: one file for each program image of a process.
+/// The agreement of a process that samples itself and the supervisor: one file for each program image of a process.
 namespace lacuna::collector::timer {
 
 /// The folder for the files, and the CPU time between two samples of a thread in nanoseconds.

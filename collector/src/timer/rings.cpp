@@ -23,11 +23,11 @@ namespace {
 
 /// A program that maps code all the time must not cost a core.
 constexpr prof::TimeNs kMapsEveryNs = 100'000'000;
-/// What is stamped later than this from now makes no sense.
+/// A stamp later than this from now makes no sense.
 constexpr prof::TimeNs kMostAheadNs = 1'000'000'000;
 constexpr std::string_view kOwnLibrary = "/liblacuna_sampler.so";
 
-/// The number in base 16 that `text` begins with; `text` moves behind it and one character more.
+/// The number in base 16 that `text` begins with; `text` moves past it and one character more.
 bool takeHex(std::string_view& text, std::uint64_t& value) {
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value, 16);
   if (parsed.ec != std::errc()) return false;
@@ -216,7 +216,7 @@ void Rings::tell(Source& source, const Sample& sample, prof::TimeNs nowNs, std::
     }
     // Where functions keep no frame pointers, what lies in the place of a return address may be anything.
     if (piece == nullptr && i > 0) break;
-    // That a thread began in our library is nothing to see.
+    // It is nothing to see that a thread began in our library.
     if (i > 0 && piece->path.ends_with(kOwnLibrary)) continue;
     record.frames.push_back(address);
   }

@@ -19,7 +19,7 @@
 
 namespace lacuna::collector::timer {
 
-/// Code in a process, as a line of /proc/PID/maps tells.
+/// Code in a process, as a line of /proc/PID/maps gives it.
 struct CodePiece {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
@@ -31,7 +31,7 @@ struct CodePiece {
 /// The lines that hold code; what is no such line is left out.
 std::vector<CodePiece> parseMaps(std::string_view text);
 
-/// Takes what processes that sample themselves have written down, and tells it as the kernel would.
+/// Takes what processes that sample themselves have written down, and reports it as the kernel would.
 class Rings {
  public:
   /// `scan` outlives it, and learns which processes are here and what CPU time their samples stand for.
@@ -50,7 +50,7 @@ class Rings {
     prof::MappingGuard guard;  ///< ends before the mapping does
     prof::OwnNumber self;      ///< the process as it numbers itself
     prof::FoundProcess::Where where = prof::FoundProcess::Where::Here;
-    std::uint32_t pid = 0;                           ///< here, or its own where that cannot be told
+    std::uint32_t pid = 0;                           ///< here, or its own where that is unknown
     std::map<std::uint32_t, std::uint32_t> ownTids;  ///< of another namespace: threads here by their own numbers
     std::uint64_t tail = 0;
     std::uint64_t dropped = 0;

@@ -6,7 +6,8 @@
 #include "torch/observer.h"
 #include "torch/speaker.h"
 
-// What the start-up hook (collector/python) calls. Numbers and texts only; every pointer is valid for the call.
+// The functions that the start-up hook (collector/python) calls. Numbers and texts only; pointers are valid for the
+// call.
 using namespace lacuna::collector::torch;
 
 #define LACUNA_ENTRY_POINT extern "C" __attribute__((visibility("default")))

@@ -4,16 +4,16 @@
 
 #include <cstdint>
 
-/// What PyTorch's allocators report to a profiler, taken without being its profiler: the calls to
+/// The reports of PyTorch's allocators to a profiler, taken without being its profiler: the calls to
 /// c10::reportMemoryUsageToProfiler in libc10 and libc10_cuda are led to us first, and on to PyTorch.
 namespace lacuna::collector::torch {
 
-/// Begins; `cpu`: the CPU's allocations too (they are many and rarely matter where a GPU works). How many libraries
-/// report to us now: 0 when none could be led.
+/// Begins; `cpu`: the CPU's allocations too (they are many and rarely matter where a GPU works). Returns the number of
+/// libraries that report to us now: 0 when none could be led.
 int watchMemory(bool cpu);
 
-/// What memory handed out from now on is for (the schema's roles), on this thread and those without a role of their
-/// own.
+/// Sets what memory handed out from now on is for (the schema's roles), on this thread and those without a role of
+/// their own.
 void setRole(std::uint8_t role);
 
 /// Says that living memory, reported before, is this tensor's. `cudaDevice`: -1 for the CPU.

@@ -17,7 +17,7 @@
 namespace lacuna::collector::torch {
 namespace {
 
-// PyTorch's types as far as the calls need them. RecordFunction is only ever looked at through its functions.
+// PyTorch's types as far as the calls need them. RecordFunction is only ever used through its functions.
 struct RecordFunction;
 struct ObserverContext {
   virtual ~ObserverContext() = default;
@@ -81,7 +81,7 @@ bool onMainThread() {
   return main && getpid() == mainProcess;
 }
 
-/// The engine calls the backward of an operator in a function of this name, with the backward's behind it.
+/// The engine calls the backward of an operator in a function of this name, followed by the backward's.
 constexpr std::string_view kEvaluates = "autograd::engine::evaluate_function: ";
 
 std::uint64_t nextCorrelation() {
@@ -136,7 +136,7 @@ void endAny(const RecordFunction& function, ObserverContext*) {
 
 using AddFunction = void*;
 
-/// The callback is handed over by value: as many bytes as the installed header says.
+/// The callback is handed over by value: as many bytes as the installed header gives.
 template <std::size_t Bytes>
 void addSized(AddFunction function, const Callback& callback) {
   Cut<Bytes> cut;

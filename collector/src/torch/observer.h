@@ -20,7 +20,7 @@ enum class Observing : int {
 /// record_function().
 Observing observe(std::uint32_t scopes, std::uint32_t userScope);
 
-/// From now on the outermost operators of the main thread are said as executions of the CPU device too, or no longer.
+/// From now on reports the outermost operators of the main thread as executions of the CPU device too, or no longer.
 void sayExecutions(bool on);
 
 /// Where a RecordFunction keeps its autograd sequence number is found by looking: begins to watch the operators of this

@@ -141,8 +141,8 @@ void registerInfoSchemas() {
                                                  LACUNA_FIELD(KnobPayload, value, NVTX_REGISTERED_STRING_HANDLE)});
 }
 
-/// Texts that were said before, with their handles. Names of operators come from PyTorch as text and are few; what does
-/// not fit any more (names that a program makes up as it goes) is said as plain text.
+/// Texts that were sent before, with their handles. Names of operators come from PyTorch as text and are few; what does
+/// not fit any more (names that a program makes up as it goes) is sent as plain text.
 class Names {
  public:
   nvtxStringHandle_t handle(std::string_view text) {
@@ -271,7 +271,7 @@ void sayMark(Category category, const char* name, const Payload& payload) {
 bool start() {
   gDomain = nvtxDomainCreateA("lacuna.rt");
   if (gDomain == nullptr) return false;
-  // What the thread does after this, in destructors of others, begins with a stack of its own.
+  // The thread's work after this, in destructors of others, begins with a stack of its own.
   const auto end = [](void* stack) {
     tStack = nullptr;
     delete static_cast<Stack*>(stack);
@@ -298,7 +298,7 @@ std::int64_t monotonicNs() {
 
 CollectiveCalls gCollectiveCalls;
 
-/// A queue of the CPU besides that of operators, which is 0; the schema says how queues of one device are numbered.
+/// A queue of the CPU besides that of operators, which is 0; the schema defines how queues of one device are numbered.
 std::uint32_t announceCollectiveQueue() {
   static std::atomic<std::uint32_t> queues{0};
   QueuePayload payload{};
@@ -318,7 +318,7 @@ Is kindOf(const char* name) {
   return text.starts_with("empty") || text.starts_with("new_empty") || text == "resize_" ? Is::Room : Is::Operator;
 }
 
-/// Whoever asks for memory: who called aten::empty says more than that it was called.
+/// Whoever asks for memory: who called aten::empty matters more than that it was called.
 nvtxStringHandle_t innermostOperator() {
   nvtxStringHandle_t room = nullptr;
   for (int i = tStack != nullptr ? tStack->depth : 0; i > 0; --i) {

@@ -23,7 +23,7 @@ struct LoaderNote {
   std::int32_t worker;  ///< -1: the consumer
 };
 
-/// Each returns the level to hand to closeTo(), -1 when nobody listens. `owner` tells the range's owner when it ends
+/// Each returns the level to hand to closeTo(), -1 when nobody listens. `owner` is the range's owner when it ends
 /// out of turn; null where closeTo() ends it.
 int open(Category category, const char* name, const void* owner = nullptr);
 int openOperator(const char* name, std::uint64_t sequence, Direction direction, std::uint64_t correlation,
@@ -33,7 +33,7 @@ int openLoader(const char* stage, const LoaderNote& note);
 int openExecution(const char* name, std::uint64_t correlation, const void* owner);
 /// A collective is begun here and now; whoever executes it does so later, on a thread of its own.
 void noteCollectiveCall(const char* name, std::uint64_t correlation);
-/// What this thread executes of collectives is a queue of the CPU device. This one was begun by the earliest call of
+/// The collectives that this thread executes are a queue of the CPU device. This one was begun by the earliest call of
 /// its kind that no other execution has taken, else by one of a kind that nothing executes by its name; without one it
 /// is a range like any other.
 int openCollective(const char* name, const void* owner);
