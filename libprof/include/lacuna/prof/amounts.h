@@ -46,7 +46,7 @@ std::string countText(std::uint64_t count, std::string_view one, std::string_vie
 /// "12.3 %", of 0.123
 std::string shareText(double share);
 
-/// Numbers that are round in some unit, without zeros behind them: "50 µs", "16 MiB".
+/// Numbers that are round in some unit, without zeros after them: "50 µs", "16 MiB".
 std::string roundTimeText(double ns);
 std::string roundBytesText(double bytes);
 /// At an axis that reaches up to `top`: all in the unit of that.

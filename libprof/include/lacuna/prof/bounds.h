@@ -36,13 +36,13 @@ constexpr std::string_view boundText(std::string_view text) {
   return text.substr(0, end);
 }
 
-/// What the values of a column can be.
+/// The values that a column can have.
 struct Bounds {
   std::int64_t least = std::numeric_limits<std::int64_t>::min();
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   [[nodiscard]] bool any() const { return most != std::numeric_limits<std::uint64_t>::max(); }
 };
-/// Of moments, lengths and sizes of memory; every other column has none.
+/// Bounds of moments, lengths and sizes of memory; every other column has none.
 constexpr Bounds boundsOf(const ColumnSpec& column) {
   if (column.type == ColumnType::I64 && column.hint == Hint::Length) return {0, kFarthestNs};
   if (column.type == ColumnType::I64 && column.name.ends_with("Ns")) return {-kFarthestNs, kFarthestNs};

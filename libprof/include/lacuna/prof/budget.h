@@ -12,9 +12,9 @@
 
 namespace lacuna::prof {
 
-/// What a reader may make of a file. A few bytes can claim rows without end, or unpack to text without end; a reader
-/// asks the budget before it makes them. What a file may become grows with its size, and is the same for all small
-/// files.
+/// The limit on what a reader may make of a file. A few bytes can claim rows without end, or unpack to text without
+/// end; a reader asks the budget before it makes them. What a file may become grows with its size, and is the same for
+/// all small files.
 class Budget {
  public:
   enum class Item : std::uint8_t {
@@ -35,7 +35,7 @@ class Budget {
   /// millions, …). Changes nothing where it fails.
   Status raise(std::string_view text);
 
-  /// How much a file of so many bytes may have.
+  /// The most that a file of so many bytes may have.
   [[nodiscard]] std::uint64_t most(Item item, std::uint64_t fileBytes) const;
   /// An error that names the file, the item, the limit and the remedy, where `wanted` is beyond it.
   [[nodiscard]] Status allow(Item item, std::uint64_t wanted, const std::filesystem::path& path,

@@ -6,17 +6,17 @@
 #include <cstddef>
 #include <string_view>
 
-/// What PyTorch calls collectives that a library of the host executes.
+/// PyTorch's names for collectives that a library of the host executes.
 namespace lacuna::prof {
 
-/// What collectives are called by the operators that begin them and by the libraries that execute them, without the
-/// signs between the words. A name may hold a later one.
+/// Names of collectives in the operators that begin them and in the libraries that execute them, without the signs
+/// between the words. A name may hold a later one.
 inline constexpr std::array<std::string_view, 11> kCollectiveKinds{
     "allreduce", "allgather", "alltoall", "reducescatter", "broadcast", "barrier",
     "gather",    "scatter",   "reduce",   "send",          "recv"};
 inline constexpr std::size_t kNoCollective = kCollectiveKinds.size();
 
-/// Whether the name holds the word, whatever signs stand between its letters.
+/// True when the name holds the word, whatever signs stand between its letters.
 constexpr bool holdsWord(std::string_view name, std::string_view word) {
   for (std::size_t from = 0; from < name.size(); ++from) {
     std::size_t letters = 0;

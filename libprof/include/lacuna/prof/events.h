@@ -10,7 +10,7 @@
 namespace lacuna::prof {
 
 enum class DeviceKind : std::uint8_t { Other, Cpu, Cuda, Rocm };
-/// What an allocation is for.
+/// The purpose of an allocation.
 enum class MemoryRole : std::uint8_t {
   Other,
   Parameter,

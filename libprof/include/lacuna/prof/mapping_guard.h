@@ -9,7 +9,7 @@
 
 namespace lacuna::prof {
 
-/// Keeps this process alive when somebody shortens a file that it has mapped. To touch a page behind the new end is a
+/// Keeps this process alive when somebody shortens a file that it has mapped. To touch a page past the new end is a
 /// SIGBUS, which would end the process that reads, and lose the exit code that it was to pass on. While a guard lives,
 /// such a page of its mapping becomes an empty private one, and broken() answers true from then on: whatever is read
 /// there is zero, and whatever is written there reaches nobody.

@@ -10,16 +10,16 @@
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/said.h"
 
-/// From what a program said over NVTX to rows with a meaning. The tensor runtime's schema (docs/nvtx-schema.md) carries
-/// queue executions, allocations and settings as NVTX payloads; whoever takes NVTX events, the recorder inside the
-/// program or an importer of another tool's trace, gets the same rows from the same functions. They keep no state and
-/// allocate nothing.
+/// Turns what a program sent over NVTX into rows with a meaning. The tensor runtime's schema (docs/nvtx-schema.md)
+/// carries queue executions, allocations and settings as NVTX payloads; whoever takes NVTX events, the recorder inside
+/// the program or an importer of another tool's trace, gets the same rows from the same functions. They keep no state
+/// and allocate nothing.
 ///
 /// Ids in the rows belong to the process that spoke: threads are the operating system's ids, queue n is QueueId(n + 1)
 /// on DeviceId(n + 1). Whoever brings the rows of several processes together renumbers them.
 namespace lacuna::prof {
 
-/// How to read one registered payload schema: made once per registration, used for every event.
+/// The plan for reading one registered payload schema: made once per registration, used for every event.
 class NvtxPlan {
  public:
   enum class Kind : std::uint8_t { None, Operator, Execution, Memory, Step, Loader, Sync, Hello, Queue, Knob };
@@ -140,15 +140,15 @@ SaidWait waitFrom(const Fields& values) {
 inline constexpr std::string_view kEnqueueCall = "enqueue";
 inline constexpr std::string_view kUpkeepCall = "enqueue.upkeep";
 
-/// The rows of what was said there and then; `event.values` are not looked at.
+/// The rows of what was sent there and then; `event.values` are not read.
 void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink& sink);
 Allocation mapMemory(const SaidMemory& said, const NvtxEvent& event);
 Sync mapWait(const SaidWait& said, const NvtxEvent& event);
 
-/// True when the event says everything through mapNvtxEvent's rows, so that its mark need not be kept.
+/// True when mapNvtxEvent's rows hold everything of the event, so that its mark need not be kept.
 bool nvtxMarkIsRedundant(const NvtxPlan& plan);
 
-/// What a payload of the schema says about its own range, known when it begins.
+/// The facts that a payload of the schema holds about its own range, known when it begins.
 struct NvtxNote {
   std::uint64_t payload = 0;  ///< step index, batch number, sequence number
   std::uint64_t correlation = 0;

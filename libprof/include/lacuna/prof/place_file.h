@@ -9,7 +9,7 @@
 
 namespace lacuna::prof {
 
-/// What becomes of a file that has the name already that another is to get.
+/// The fate of a file that already has the name that another is to get.
 enum class Existing {
   Keep,     ///< it stays, and the other gets no name: that is an error
   Replace,  ///< the other takes its place in one step
@@ -26,8 +26,8 @@ using FileNames = std::function<std::filesystem::path(unsigned number)>;
 /// another. Answers the name.
 Result<std::filesystem::path> placeFileFree(const std::filesystem::path& from, const FileNames& names);
 
-/// Whether the path leads to a file that a process holds open, as /dev/stdout and /dev/fd/3 do: that one is written as
-/// it stands, for who opened it goes on using it.
+/// True when the path leads to a file that a process holds open, as /dev/stdout and /dev/fd/3 do: that one is written
+/// as it stands, for who opened it goes on using it.
 bool isOpenFile(const std::filesystem::path& path);
 
 /// The place that a finished file of this name gets: where that is a link, what the link leads to, so that it stays a

@@ -21,14 +21,14 @@ struct FoundProcess {
   enum class Where : std::uint8_t {
     Here,   ///< it runs
     Gone,   ///< it has ended
-    Unseen  ///< nothing here tells: its namespace is not below ours, or it may be that and had ended before we looked
+    Unseen  ///< not known here: its namespace is not below ours, or it may be that and had ended before we looked
   };
   Where where = Where::Unseen;
   std::uint32_t pid = 0;     ///< its number here; 0 unless it is here
   std::uint32_t parent = 0;  ///< of its parent, 0 when that is not known
 };
 
-/// The inode of a process's ns/pid in /proc, 0 when it cannot be told. Inline, because the libraries that enter other
+/// The inode of a process's ns/pid in /proc, 0 when it is unknown. Inline, because the libraries that enter other
 /// programs link nothing.
 inline std::uint64_t pidNamespaceAt(const char* link = "/proc/self/ns/pid") {
   struct stat status {};

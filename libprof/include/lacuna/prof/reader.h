@@ -150,7 +150,7 @@ class Reader {
   /// One block of it, for whoever keeps the order of blocks himself; thread-safe. `out[i]` has room for block.rows
   /// values of wanted[i].
   Status readBlock(const BlockInfo& block, std::span<const ColumnSpec> wanted, std::span<void* const> out) const;
-  /// How one block's columns are stored; the order is the block's.
+  /// The storage of one block's columns; the order is the block's.
   [[nodiscard]] Result<std::vector<StoredColumn>> storedColumns(const BlockInfo& block) const;
   /// Rows in the blocks that touch the window.
   [[nodiscard]] std::uint64_t rowsIn(std::uint16_t table, TimeWindow window) const;
@@ -172,7 +172,7 @@ class Reader {
   [[nodiscard]] std::uint32_t stringCount() const;
   /// First start and last end (exclusive) over all tables of events; empty (start = end = 0) when there is none.
   [[nodiscard]] TimeWindow span() const;
-  /// What of the file could not be used, as far as it was looked at (see Verify). Valid until refresh().
+  /// The parts of the file that could not be used, as far as it was checked (see Verify). Valid until refresh().
   [[nodiscard]] std::span<const Damage> damage() const;
   /// True when the writer finished the file and its index is whole.
   [[nodiscard]] bool complete() const;

@@ -59,7 +59,7 @@ Status removeRecording(const std::filesystem::path& directory);
 Status removeRecording(const std::filesystem::path& directory, const std::filesystem::path& segments,
                        std::uint64_t key);
 
-/// What tells a recording from every other that is made in the same directory; 0 where none can be read.
+/// The key that no other recording made in the same directory has; 0 where none can be read.
 std::uint64_t recordingKey(const std::filesystem::path& directory);
 /// Where what is in flight is kept: shared memory that names this recording as its owner, or the directory itself.
 std::filesystem::path segmentFolder(const std::filesystem::path& directory);
@@ -73,7 +73,7 @@ struct DrainCounts {
   std::uint32_t processes = 0;  ///< processes that ever joined
   std::uint32_t living = 0;     ///< of these, those still there
   std::uint32_t truncated = 0;  ///< processes whose file somebody shortened while it was read; the log names the files
-  std::uint32_t unable = 0;     ///< processes that wanted to join and could not; the log says why
+  std::uint32_t unable = 0;     ///< processes that wanted to join and could not; see the log
   TimeNs firstJoinNs = 0;       ///< when the first joined; 0 when none has
 };
 
@@ -116,9 +116,9 @@ class Drainer {
   Status finish();
 
   [[nodiscard]] DrainStats stats() const;
-  /// What the first process said that could not join; empty when all could.
+  /// The message of the first process that could not join; empty when all could.
   [[nodiscard]] std::string whyUnable() const;
-  /// How a process ended, for its row: an exit code, or 128 + signal.
+  /// Sets the end of a process, for its row: an exit code, or 128 + signal.
   void setExitCode(std::uint32_t osPid, int code);
 
   /// For rows that come from outside the recorded processes (CPU samples, device counters): runs `work` with the trace
@@ -146,12 +146,12 @@ class Drainer::Access {
   /// The device of that uuid, once some process has described it.
   virtual std::optional<DeviceId> deviceOf(const std::string& uuid) const = 0;
 
-  /// What somebody outside sees of processes and threads. Their recorders, met before or after, are the same rows.
+  /// Processes and threads as somebody outside sees them. Their recorders, met before or after, are the same rows.
   /// A process that begins, with all but its number of the one it was forked from.
   virtual ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) = 0;
-  /// It runs another program from here on: the same row, or the next where a recorder told of the program before.
+  /// It runs another program from here on: the same row, or the next where a recorder reported the program before.
   virtual ProcessId execProcess(ProcessId process, TimeNs timeNs) = 0;
-  /// What it runs, unless its recorder has told; an empty line where that is not known.
+  /// Names what it runs, unless its recorder has done so; an empty line where that is not known.
   virtual void nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) = 0;
   virtual void endProcess(ProcessId process, TimeNs endNs) = 0;
   virtual ThreadId beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) = 0;

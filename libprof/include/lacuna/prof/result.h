@@ -10,7 +10,7 @@
 
 namespace lacuna::prof {
 
-/// What went wrong, where, and what the user can do about it. Printed to people as it stands.
+/// The problem, its place, and what the user can do about it. Printed to people as it stands.
 struct Error {
   std::string message;
 };

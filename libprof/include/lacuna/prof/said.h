@@ -6,8 +6,8 @@
 
 #include "lacuna/prof/events.h"
 
-/// What a program says of its queues and its memory through the tensor runtime's schema, in the form in which it is
-/// recorded: as it was said. The rows that follow from it are made when the recording is drained, outside the program.
+/// Statements of a program on its queues and its memory through the tensor runtime's schema, in the form in which they
+/// are recorded: unchanged. The rows that follow from them are made when the recording is drained, outside the program.
 namespace lacuna::prof {
 
 /// A queue executes something, while the range is open.

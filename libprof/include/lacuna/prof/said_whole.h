@@ -7,9 +7,9 @@
 
 namespace lacuna::prof {
 
-/// An operator that ran on the calling thread, told when it is over: its range, in that an allocation, then the range
-/// of its execution. `name` and `executionName` are sites of one domain. Stamps are lacunaStamp_()'s; one that is 0 has
-/// not happened yet, and the ranges that have begun stay open.
+/// An operator that ran on the calling thread, reported when it is over: its range, in that an allocation, then the
+/// range of its execution. `name` and `executionName` are sites of one domain. Stamps are lacunaStamp_()'s; one that is
+/// 0 has not happened yet, and the ranges that have begun stay open.
 struct SaidWhole {
   std::uint64_t beginStamp = 0;
   std::uint64_t startStamp = 0;

@@ -12,7 +12,7 @@
 
 #include "lacuna/prof/ids.h"
 
-/// How a table is declared. An event kind names its columns once, in a list macro,
+/// The declaration of a table. An event kind names its columns once, in a list macro,
 ///
 ///     COLUMN(TimeNs, timeNs, Time, "when it happened")
 ///     COLUMN(ThreadId, thread, Plain, "the marking thread")
@@ -25,10 +25,10 @@ namespace lacuna::prof {
 /// The fixed-width types a column can have in a file.
 enum class ColumnType : std::uint8_t { I64, U64, I32, U32, U16, U8, F64 };
 
-/// What a column refers to, when it holds an id. A drainer or a merge renumbers ids by this.
+/// The target that a column refers to, when it holds an id. A drainer or a merge renumbers ids by this.
 enum class Refers : std::uint8_t { Nothing, String, Process, Thread, Device, Queue, Track, Frame, ArgSet };
 
-/// What the writer may expect of a column's values; only a hint for the choice of encoding.
+/// The values that the writer may expect in a column; only a hint for the choice of encoding.
 enum class Hint : std::uint8_t {
   Plain,    ///< anything
   Time,     ///< nanoseconds, mostly rising; the first Time column orders and prunes the table

@@ -83,7 +83,7 @@ class ScopedRange {
   ScopedRange& operator=(const ScopedRange&) = delete;
 
  private:
-  /// As it was when the scope began. What lies behind it is kept up to date: when the recording ends meanwhile, or
+  /// As it was when the scope began. The value it points to is kept up to date: when the recording ends meanwhile, or
   /// another begins, the scope's end takes the slow way, which looks again.
   const std::uint64_t* const gate_ = lacunaOpenGate_();
   std::uint64_t pop_ = 0;
@@ -132,12 +132,12 @@ void record(const Row& row) {
   lacunaRow_(Row::kTable, packed, sizeof packed);
 }
 
-/// Record what was said, by this thread and now. The ranges end with lacunaDomainRangePop(domain).
+/// Record `said`, by this thread and now. The ranges end with lacunaDomainRangePop(domain).
 extern "C" LACUNA_PROF_API void lacunaPushExecution_(LacunaName domain, LacunaName name, LacunaName category,
                                                      const SaidExecution* said);
 extern "C" LACUNA_PROF_API void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category,
                                                 const SaidWait* said);
-/// What a SaidMemory says, in registers; `what` is its memoryWhat().
+/// Records a SaidMemory, in registers; `what` is its memoryWhat().
 extern "C" LACUNA_PROF_API void lacunaMemory_(std::uint64_t address, std::uint64_t bytes, std::uint64_t sequence,
                                               LacunaName tensor, std::uint64_t what);
 inline void recordMemory(const SaidMemory& said) {

@@ -65,10 +65,10 @@ class Writer {
     appendColumns(tableSpec<Row>(), data, rows);
   }
   /// The same for a table known only at run time: one array of `rows` values for each column, in the order of `table`.
-  /// What `table` points to must outlive the writer.
+  /// The data that `table` points to must outlive the writer.
   void appendColumns(const TableSpec& table, std::span<const void* const> columns, std::size_t rows);
 
-  /// Appends bytes that were derived from the rows and can be had from them again, as one block behind everything
+  /// Appends bytes that were derived from the rows and can be had from them again, as one block after everything
   /// appended so far; readers find it by the name of the product. At most 256 MiB in all, and 1,000 sections. Answers
   /// the block's place in the file, or 0 after a failure.
   std::uint64_t appendDerived(std::string_view product, std::span<const std::span<const std::byte>> sections);
