@@ -41,14 +41,14 @@ std::filesystem::path folderOf(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-/// What a failed write leaves; not a device or a pipe that it wrote to.
+/// Removes what a failed write leaves; not a device or a pipe that it wrote to.
 void discard(const std::filesystem::path& path) {
   std::error_code ignored;
   const auto kind = std::filesystem::symlink_status(path, ignored).type();
   if (kind == std::filesystem::file_type::regular) std::filesystem::remove(path, ignored);
 }
 
-/// Whether `name` is what a process that is no more called the unfinished file of that final name.
+/// True when a process that is no more gave `name` to the unfinished file of that final name.
 bool isLeftover(std::string_view name, std::string_view finalName) {
   if (!name.starts_with(kUnfinished)) return false;
   name.remove_prefix(kUnfinished.size());

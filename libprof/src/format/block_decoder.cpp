@@ -15,8 +15,8 @@ namespace {
 
 /// Columns that are predicted from one another; the writer never chains as many.
 constexpr std::size_t kMaxDepth = 8;
-/// How many others a column may need in all. Each is held whole, so without a limit a header of a few kilobytes could
-/// ask for hundreds of them.
+/// Number of others that a column may need in all. Each is held whole, so without a limit a header of a few kilobytes
+/// could ask for hundreds of them.
 constexpr std::size_t kMaxOthers = 16;
 
 template <class Visit>

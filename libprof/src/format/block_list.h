@@ -14,13 +14,13 @@ namespace lacuna::prof::format {
 /// Reads the header of a block; fails when it is damaged. `bytes` keeps what the header's views point to.
 Result<BlockHeader> readHeader(const base::InputFile& file, const BlockEntry& entry, Bytes& bytes);
 
-/// Whether every section of the block has its checksum and its padding is zero.
+/// Checks that every section of the block has its checksum and its padding is zero.
 Status verifyBlock(const base::InputFile& file, const BlockEntry& entry, Bytes& scratch);
 
 /// The blob of a strings or index block.
 Result<Bytes> readBlob(const base::InputFile& file, const BlockEntry& entry);
 
-/// What a file holds: its blocks in file order, and what is not to be had.
+/// The contents of a file: its blocks in file order, and what is not to be had.
 struct BlockList {
   std::vector<BlockEntry> blocks;
   std::vector<Damage> damage;

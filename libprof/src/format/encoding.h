@@ -65,7 +65,7 @@ class Encoder {
   std::vector<std::uint16_t> codes_;
 };
 
-/// What decodeColumn needs of the columns that this one was predicted from, by their place in the block.
+/// The columns that this one was predicted from, for decodeColumn, by their place in the block.
 class ColumnSource {
  public:
   virtual ~ColumnSource() = default;

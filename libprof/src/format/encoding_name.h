@@ -8,7 +8,7 @@
 
 namespace lacuna::prof::format {
 
-/// How a column is stored, in words for people.
+/// The storage of a column, in words for people.
 std::string encodingName(const BlockHeader& block, const Section& section);
 
 }  // namespace lacuna::prof::format

@@ -20,7 +20,7 @@ void seal(Bytes& bytes) {
   ByteWriter(bytes).number(checksum(bytes));
 }
 
-/// Whether the last eight bytes are the checksum of the others.
+/// True when the last eight bytes are the checksum of the others.
 bool sealed(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(std::uint64_t)) return false;
   const auto content = bytes.first(bytes.size() - sizeof(std::uint64_t));

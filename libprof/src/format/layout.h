@@ -38,12 +38,12 @@ inline constexpr std::uint64_t kSyncMarker = 0x0A1A'6B6C'62B5'CEF7;  // unlikely
 enum class BlockKind : std::uint8_t { Rows = 1, Strings = 2, Index = 3, Derived = 4 };
 inline constexpr std::uint8_t kLongRows = 1;  ///< block flag: rows much longer than a block, kept apart
 
-/// How the numbers of a column became bytes; see encoding.h.
+/// The way a column's numbers became bytes; see encoding.h.
 enum class Scheme : std::uint8_t { Blob = 0, Constant = 1, Predicted = 2, Dictionary = 3 };
 enum class PlaneMode : std::uint8_t { Zero = 0, Raw = 1, Zstd = 2 };
 inline constexpr std::uint8_t kNoColumn = 0xff;
 
-/// What a value is predicted from, before what is left is stored.
+/// The base that a value is predicted from, before what is left is stored.
 enum class Base : std::uint8_t {
   None = 0,         ///< the reference value
   Previous = 1,     ///< the row before (of the same group)
@@ -102,12 +102,12 @@ struct BlockEntry {
 
   [[nodiscard]] std::uint64_t bytes() const { return headerBytes + bodyBytes; }
   [[nodiscard]] std::uint64_t end() const { return offset + bytes(); }
-  /// Whether the other entry, read from the block itself, is the same block.
+  /// True when the other entry, read from the block itself, is the same block.
   [[nodiscard]] bool describes(const BlockEntry& other) const {
     return rows == other.rows && bodyBytes == other.bodyBytes && headerBytes == other.headerBytes &&
            table == other.table && kind == other.kind;
   }
-  /// Whether the sizes can be true at all within a file of this size.
+  /// True when the sizes can be right at all within a file of this size.
   [[nodiscard]] bool plausible(std::uint64_t fileBytes) const;
 };
 

@@ -31,7 +31,7 @@ bool dependent(const Plan& plan) {
   return plan.baseColumn != kNoColumn || plan.groupColumn != kNoColumn || plan.contextColumn != kNoColumn;
 }
 
-/// What a plan looks at besides its own column.
+/// The columns that a plan uses besides its own.
 std::vector<std::uint8_t> usedBy(const Plan& plan) {
   std::vector<std::uint8_t> used;
   for (const std::uint8_t column : {plan.baseColumn, plan.groupColumn, plan.contextColumn}) {

@@ -11,7 +11,7 @@
 namespace lacuna::prof::format {
 
 /// Chooses how each column of a table is encoded: tries what may fit on a sample of the rows and keeps the smallest.
-/// The choice holds for the following blocks and is looked at again now and then.
+/// The choice holds for the following blocks and is reviewed now and then.
 class Planner {
  public:
   explicit Planner(std::span<const ColumnSpec> columns);

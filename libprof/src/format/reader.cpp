@@ -37,7 +37,7 @@ bool touches(const BlockInfo& block, TimeWindow window) {
   return timeless || (starts && block.time.endNs > window.startNs);
 }
 
-/// What this program knows of a table of which no block's header can be read.
+/// This program's own knowledge of a table, where no block's header can be read.
 TableSpec ownSpecOf(std::uint16_t id) {
   for (const TableSpec& spec : allTables()) {
     if (spec.id == id) return spec;
@@ -60,7 +60,7 @@ struct Table {
   TableInfo info;
 };
 
-/// Checks the file header; what it says of damage goes to `list`.
+/// Checks the file header; damage of it goes to `list`.
 Result<format::FileHeader> readFileHeader(const base::InputFile& file, std::uint64_t fileBytes,
                                           format::BlockList& list) {
   Bytes bytes(std::min<std::uint64_t>(format::kFileHeaderBytes + format::kFixedHeaderBytes, fileBytes));
@@ -102,7 +102,7 @@ struct Reader::Impl {
   bool verify = false;
   std::uint64_t fileBytes = 0;
   format::BlockList list;
-  std::size_t lastingDamage = 0;  ///< entries of list.damage that refresh() cannot mend
+  std::size_t lastingDamage = 0;  ///< entries of list.damage that refresh() cannot repair
   std::map<std::uint16_t, Table> tablesById;
   std::vector<TableInfo> tables;
   std::map<std::uint64_t, BlockEntry> rowBlocks;

@@ -60,7 +60,7 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to, Exi
   if (fs::equivalent(from, *output, error)) {
     return Error{fmt::format("{} cannot be recovered onto itself: name another file", from.string())};
   }
-  // Reader::open says what is wrong with a file of another kind or of a newer version.
+  // Reader::open reports what is wrong with a file of another kind or of a newer version.
   const auto reader = Reader::open(from, {ReaderOptions::Verify::Never});
   if (!reader.ok()) return reader.error();
   const auto file = base::InputFile::open(from);

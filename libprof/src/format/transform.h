@@ -14,7 +14,7 @@
 /// so that any value survives). Each forward function has its inverse beside it.
 namespace lacuna::prof::format {
 
-/// Groups and contexts are told apart by the low bits of a value; a collision costs a worse prediction, no more.
+/// Groups and contexts are distinguished by the low bits of a value; a collision costs a worse prediction, no more.
 inline constexpr std::size_t kSlots = 4096;
 
 template <class T>
@@ -28,7 +28,7 @@ constexpr T unzigzag(T v) {
   return static_cast<T>((v >> 1) ^ static_cast<T>(0 - (v & 1)));
 }
 
-/// What a prediction looks at; null where it does not.
+/// The columns that a prediction uses; null where it uses none.
 template <class T>
 struct Links {
   const T* base = nullptr;

@@ -86,7 +86,7 @@ void Writer::Impl::emitLong(TableBuffer& table) {
 
 namespace {
 
-/// A column that a block does not have reads as zero, and most of a small block is what it says of its columns. The
+/// A column that a block does not have reads as zero, and most of a small block describes its columns. The
 /// first column and those that others are predicted from stay.
 void leaveOutZeros(std::vector<format::Section>& sections) {
   std::vector<bool> isNeeded(sections.size(), false);

@@ -9,7 +9,7 @@
 
 namespace lacuna::prof {
 
-/// What one operator of a generated run does.
+/// The work of one operator of a generated run.
 struct ProgramOp {
   std::vector<std::string_view> ranges;  ///< nested operators, outermost first
   std::string text{};                    ///< shapes, on the outermost

@@ -7,7 +7,7 @@
 
 namespace lacuna::prof::recording {
 
-/// What somebody outside may do with the trace that is being written.
+/// The access of somebody outside to the trace that is being written.
 class BookAccess final : public Drainer::Access {
  public:
   explicit BookAccess(TraceBook& book) : book_(book) {}

@@ -59,7 +59,7 @@ void ClockLine::add(const Tick& tick) {
   const bool newest = at == ticks_.end();
   const std::size_t count = ticks_.size();
   ticks_.insert(at, tick);
-  // Of the past, ten ticks a second are plenty.
+  // Ten ticks a second are plenty for the past.
   if (newest && count >= 3 && ticks_[count - 1].monotonicNs - ticks_[count - 3].monotonicNs < kKeepEvery) {
     ticks_.erase(ticks_.end() - 3);
   }
@@ -81,7 +81,7 @@ TimeNs ClockLine::toMonotonic(std::uint64_t tsc) const {
   if (ticks_.empty()) return inBounds(static_cast<TimeNs>(tsc));
   // Without a second tick a stamp counts as a nanosecond.
   if (ticks_.size() == 1) return inBounds(Wide{ticks_[0].monotonicNs} + static_cast<std::int64_t>(tsc - ticks_[0].tsc));
-  // What is drained is almost always from after the last tick but one.
+  // Stamps to convert are almost always from after the last tick but one.
   const Tick* to = &ticks_.back();
   if (tsc < (to - 1)->tsc) {
     to = &*std::upper_bound(ticks_.begin() + 1, ticks_.end() - 1, tsc,

@@ -126,7 +126,7 @@ std::uint64_t newKey() {
   return key | 1;  // never 0
 }
 
-/// What lies in a folder of segments goes, and the folder if nothing else is in it.
+/// Removes what lies in a folder of segments, and the folder if nothing else is in it.
 void removeShared(const Folder& shared, std::vector<std::string>& left) {
   for (const std::string& name : shared.removeFiles()) left.push_back((shared.path() / name).string());
   (void)shared.removeItself();
@@ -171,7 +171,7 @@ bool RecordingFolder::mayHaveChanged() const {
   const TimeNs since = clockNs(CLOCK_REALTIME) - listedNs_;
   if (since < 0 || since > kListAtLeastEveryNs) return true;
   const Times now = times();
-  // What comes within the same tick of the system's clock does not change the folder's time again.
+  // A change within the same tick of the system's clock does not change the folder's time again.
   return now != seen_ || listedNs_ - *std::ranges::max_element(now) < kFolderTickNs;
 }
 
@@ -229,7 +229,7 @@ Result<std::string> removeFolder(const fs::path& directory) {
   if (!folder.ok()) return folder.error();
   std::vector<std::string> left;
   const SharedLink link = sharedLinkOf(*folder, settings->key);
-  // First, so that whoever is killed in the middle leaves no recording of which a part is missing.
+  // First, so that whoever is killed in the middle leaves no recording with a part missing.
   folder->removeSettings();
   if (link.folder) removeShared(*link.folder, left);
   if (link.state == SharedLink::State::Foreign) left.push_back(link.target.string());
@@ -254,7 +254,7 @@ Result<std::string> removeFolder(const fs::path& directory, const fs::path& segm
 }
 
 Result<DrainLock> DrainLock::take(const fs::path& directory) {
-  // To be written, for network file systems lock only such files; to be read where somebody else's is looked at.
+  // To be written, for network file systems lock only such files; to be read where it is somebody else's.
   const fs::path settings = directory / kSettingsFile;
   constexpr int kHow = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   int fd = ::open(settings.c_str(), O_RDWR | kHow);

@@ -54,7 +54,7 @@ std::filesystem::path outputNotePath(const std::filesystem::path& directory);
 Status replaceFile(const std::filesystem::path& path, const std::string& bytes);
 /// Larger notes than that are none of ours.
 inline constexpr std::size_t kMostNote = std::size_t{64} << 10;
-/// Of a file in a recording, or elsewhere. Answers an errno in `error`.
+/// The contents of a file in a recording, or elsewhere. Answers an errno in `error`.
 Result<std::string> readFile(const std::filesystem::path& path, std::size_t most = kMostNote, int* error = nullptr);
 
 /// As removeRecording(), but that other things lie in the folder is no failure: answers what stays, or an empty text.

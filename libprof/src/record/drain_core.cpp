@@ -106,7 +106,7 @@ void DrainCore::noteWhereItIs(Header& header) {
                         header.osPid));
 }
 
-/// The recorder's own ticks tell about the time before this drainer came, or about another boot.
+/// The recorder's own ticks describe the time before this drainer came, or another boot.
 void DrainCore::learnClocks(const Header& header) {
   if (header.clock != ClockKind::Tsc) return;
   const bool sameBoot = thisBoot() == std::string(header.bootId, strnlen(header.bootId, sizeof header.bootId));
@@ -231,7 +231,7 @@ bool DrainCore::checkpointIsDue() const {
   return Steady::now() - lastCheckpoint_ >= options_.flushEvery;
 }
 
-/// What is open first: the checkpoint says how much of that holds.
+/// Saves what is open first: the checkpoint records how much of that holds.
 Status DrainCore::saveState() {
   bool anew = false;
   if (Status begun = openLog_.begin(book_.openBudget().bytes(), anew); !begun.ok()) return begun;
@@ -315,7 +315,7 @@ Status DrainCore::finish() {
   Status finished = book_.writer().finish();
   if (finished.ok() && !unopened_.empty()) finished = unopened_.begin()->second;
   if (!place_.live) return finished;
-  // What did not come into the trace is in the segments yet, for recover().
+  // Rows that did not come into the trace are in the segments yet, for recover().
   if (!finished.ok() && !isGone(place_.directory, key_)) return finished;
   Result<std::string> removed = removeFolder(place_.directory, segments_, key_);
   if (removed.ok()) book_.stats().left = *removed;

@@ -41,7 +41,7 @@ class DrainCore {
 
   /// Takes up where a checkpoint left off. The trace must hold what it held then.
   Status resume(const std::string& checkpoint);
-  /// What a dead drainer saved last; empty where it had saved nothing.
+  /// The last save of a dead drainer; empty where it had saved nothing.
   static Result<std::string> checkpointOf(const std::filesystem::path& directory);
   /// Length of the trace when that was made.
   static std::uint64_t fileBytesOf(const std::string& checkpoint);

@@ -51,7 +51,7 @@ struct Drainer::Impl {
     auto pause = kShortPause;
     std::unique_lock guard(mutex);
     while (!stopping) {
-      // What fails for good fails in finish(), too; a state that could not be saved may be saved the next time.
+      // A failure for good shows in finish(), too; a state that could not be saved may be saved the next time.
       const Result<bool> any = core.drain();
       pause = any.ok() && *any ? kShortPause : std::min(pause * 2, core.hasRecorders() ? kLongPause : kIdlePause);
       wake.wait_for(guard, pause, [&] { return stopping; });

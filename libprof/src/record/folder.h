@@ -57,7 +57,7 @@ class Folder {
   base::FileHandle handle_;
 };
 
-/// Whether a recording, or who keeps something beside it, makes files of that name.
+/// True when a recording, or who keeps something beside it, makes files of that name.
 bool isRecordingFile(std::string_view name);
 
 }  // namespace lacuna::prof::recording

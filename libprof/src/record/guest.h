@@ -34,7 +34,7 @@ class Locked {
   SpinLock& lock_;
 };
 
-/// Wiped in a forked child: epoch 0 tells it that nothing here is its own.
+/// Wiped in a forked child: epoch 0 means that nothing here is its own.
 struct ForkPage {
   std::uint64_t epoch;  ///< accessed through __atomic, as in prof.h
   SpinLock life;        ///< attach, detach, rejoin
@@ -45,7 +45,7 @@ struct ForkPage {
 /// The page, made when first needed; nullptr when the system has no memory for it.
 ForkPage* forkPage();
 
-/// What a fork or a stop must not lose: texts, and where the recording is.
+/// Data that a fork or a stop must not lose: texts, and where the recording is.
 struct Mapping {
   View view;
   std::uint32_t maxSegments = 0;

@@ -12,7 +12,7 @@
 namespace lacuna::prof::recording {
 namespace {
 
-constexpr std::size_t kAhead = 512;  ///< bytes behind a record that are fetched when it is written
+constexpr std::size_t kAhead = 512;  ///< bytes after a record that are fetched when it is written
 
 /// As lacunaPut_ in prof.h, for records of several slots: the first word of all is stored last.
 template <std::size_t Slots>
@@ -229,8 +229,8 @@ void lacunaLog(uint8_t level, LacunaName source, LacunaName text) {
 namespace lacuna::prof {
 namespace {
 
-/// What other rows refer to, or what holds for the whole process: a ring that overwrote it would make the newer events
-/// unreadable.
+/// True for rows that others refer to, or that hold for the whole process: a ring that overwrote them would make the
+/// newer events unreadable.
 constexpr bool outlivesTheRing(std::uint32_t table) {
   return table == Thread::kTable || table == Device::kTable || table == Queue::kTable || table == Environment::kTable ||
          table == CounterTrack::kTable || table == StackFrame::kTable;

@@ -50,9 +50,9 @@ GapDomain* gapOf(ThreadEntry& entry, std::uint32_t domain) {
   return &fresh;
 }
 
-/// What a dropped begin or end would have done to the nesting of ranges, so that later ends meet their own beginnings.
-/// The gap counts the ranges that are lost: those whose begin and end are both dropped. One that is open behind it, or
-/// was before it, has a row. Answers how many are lost beside those of the gap.
+/// Does what a dropped begin or end would have done to the nesting of ranges, so that later ends meet their own
+/// beginnings. The gap counts the ranges that are lost: those whose begin and end are both dropped. One that is open
+/// after it, or was before it, has a row. Answers how many are lost beside those of the gap.
 std::uint64_t countNesting(ThreadEntry& entry, std::uint64_t word) {
   const bool opens = kindOf(word) != Kind::Pop;
   GapDomain* gap = gapOf(entry, domainOf(word));

@@ -65,7 +65,7 @@ void abandon(Mapping& mapping) {
 }
 
 int attach(const char* directory) {
-  // A program with more rights than its caller must not write where the caller says.
+  // A program with more rights than its caller must not write where the caller chooses.
   if (directory == nullptr && getauxval(AT_SECURE) != 0) return -EPERM;
   if (directory == nullptr) directory = std::getenv("LACUNA_RECORDING");
   if (directory == nullptr || *directory == 0) return -ENOENT;

@@ -32,7 +32,7 @@ constexpr std::uint64_t kMinPool = 4 * kSegmentBytes;
 constexpr std::size_t kFirstThreads = 64;
 constexpr std::size_t kFirstStrings = 32u << 10;
 
-/// Field 22 of /proc/self/stat. The program's name, in parentheses, may hold anything, so it is skipped from behind.
+/// Field 22 of /proc/self/stat. The program's name, in parentheses, may hold anything, so it is skipped from the end.
 std::uint64_t processStartTicks() {
   char text[1024] = {};
   if (readSmallFile("/proc/self/stat", text, sizeof text - 1) == 0) return 0;
@@ -61,7 +61,7 @@ bool tscIsClock() {
 #endif
 }
 
-/// Launchers of distributed jobs tell each process its rank by environment. A variable that is no number is
+/// Launchers of distributed jobs give each process its rank by environment. A variable that is no number is
 /// something else's.
 std::int32_t rankOfProcess() {
   for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
@@ -115,7 +115,7 @@ std::uint64_t fileSizeLimit() {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
 }
 
-/// How many of the wanted segments a file may have.
+/// Number of the wanted segments that a file may have.
 std::uint32_t segmentsWithinLimit(std::uint32_t wanted) {
   const std::uint64_t limit = fileSizeLimit();
   const std::uint64_t head = Offsets(wanted).segments;  // with links for all of them, some bytes more than it takes
@@ -149,7 +149,7 @@ int createFileThatFits(const char* temporary, const Offsets& offsets, std::uint6
   }
 }
 
-/// Maps the file at an address that is a multiple of the segment size: the fast path tells a segment's end by the
+/// Maps the file at an address that is a multiple of the segment size: the fast path finds a segment's end by the
 /// address.
 unsigned char* mapAligned(int fd, std::size_t bytes) {
   void* room = mmap(nullptr, bytes + kSegmentBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -218,8 +218,8 @@ int buildIn(const char* directory, const Settings& settings, Mapping& out) {
   close(fd);
   int error = out.view.base == nullptr ? -ENOMEM : 0;
   if (error == 0) {
-    // Not every kernel knows it, and not every file system; then the first use of each page is a little slower. What
-    // lies behind the first threads and names is rarely used.
+    // Not every kernel knows it, and not every file system; then the first use of each page is a little slower. The
+    // part after the first threads and names is rarely used.
     populate(out.view.base, offsets.threads + kFirstThreads * kThreadBytes);
     populate(out.view.base + offsets.strings, kFirstStrings);
     populate(out.view.base + offsets.segments, pool);

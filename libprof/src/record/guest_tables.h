@@ -63,7 +63,7 @@ class GuestTables {
   std::vector<std::uint32_t> indexOf_;
   std::vector<ResolvedName> resolved_;
   std::array<std::unordered_map<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)> numbers_;
-  /// What was asked last, of each kind: most rows are of the same queue as the one before.
+  /// The last lookup of each kind: most rows are of the same queue as the one before.
   std::array<std::pair<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)> last_{};
   std::unordered_map<std::uint32_t, TrackId> tracks_;
 };

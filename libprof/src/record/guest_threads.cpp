@@ -14,7 +14,7 @@
 #include "record/populate.h"
 
 // A segment goes from thread to thread through a drainer that sees the memory at other addresses, or from another
-// process. The thread sanitizer cannot follow it there, so the ends of that path are told to it.
+// process. The thread sanitizer cannot follow it there, so the ends of that path are reported to it.
 #ifdef __SANITIZE_THREAD__
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
@@ -42,8 +42,8 @@ std::uint64_t threadEpoch(const Mapping& mapping) {
   return mapping.tsc ? mapping.epoch : mapping.epoch | kSlowClock;
 }
 
-/// Whether the calling thread has its entry there. A forked child that has not joined yet still has the mapping of its
-/// parent, and the number of the parent's thread.
+/// True when the calling thread has its entry there. A forked child that has not joined yet still has the mapping of
+/// its parent, and the number of the parent's thread.
 bool recordsInto(const Mapping* active) {
   return active != nullptr && lacunaThread_.epoch == threadEpoch(*active) &&
          __atomic_load_n(&forkPage()->epoch, __ATOMIC_RELAXED) == active->epoch;
@@ -88,7 +88,7 @@ void emptySegment(unsigned char* segment) {
   std::memset(static_cast<void*>(segment + kSegmentHead), 0, kSegmentBytes - kSegmentHead);
 }
 
-/// Whether the thread can do without its oldest segment: one that runs writes into its last, one that is gone into
+/// True when the thread can do without its oldest segment: one that runs writes into its last, one that is gone into
 /// none.
 bool canSpareFirst(const View& view, const ThreadEntry& entry, bool gone) {
   const std::uint32_t first = entry.first.load(std::memory_order_acquire);
@@ -102,7 +102,7 @@ std::uint64_t ageOf(const View& view, const ThreadEntry& entry) {
 }
 
 /// Flight recorder: whose oldest segment is the oldest that can be overwritten; with `onlyGone`, of the threads that
-/// are gone, be it that they have no segment. Under the lock `flight`, as what follows.
+/// are gone, even without a segment. Under the lock `flight`, as what follows.
 ThreadEntry* findOldest(const View& view, bool onlyGone) {
   ThreadEntry* found = nullptr;
   std::uint64_t oldest = ~0ull;
@@ -131,8 +131,7 @@ std::uint32_t takeFirst(const View& view, ThreadEntry& entry) {
   return segment;
 }
 
-/// The entry of a thread that is gone, and of which nothing is left, serves another one. What was dropped of it stays
-/// counted.
+/// The entry of a thread that is gone and has nothing left serves another one. What was dropped of it stays counted.
 void freeEntry(const View& view, ThreadEntry& entry) {
   const std::uint64_t ranges = entry.ended + rangesInGap(entry).all();
   addLost(view.thread(kKeptEntry), {entry.dropped.exchange(0, std::memory_order_relaxed) + ranges,
@@ -211,8 +210,8 @@ void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std:
   }
 }
 
-/// The first record after dropped ones tells what they were. Whoever finds the process killed in between tells by the
-/// number of the last such record whether the gap is in it.
+/// The first record after dropped ones describes them. Whoever finds the process killed in between sees by the number
+/// of the last such record whether the gap is in it.
 std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr_t cursor) {
   if (entry.gapRecords == 0) return cursor;
   const std::uint32_t domains = entry.gapDomains > kGapDomains ? 0 : entry.gapDomains;

@@ -8,7 +8,7 @@
 
 #include "lacuna/prof/prof.h"
 
-/// What a process keeps in its recording file, as the guest writes it and the drainer reads it. One file:
+/// The contents of a process's recording file, as the guest writes it and the drainer reads it. One file:
 ///
 ///   Header | free-list links | thread table | strings | segments
 ///
@@ -38,7 +38,7 @@ inline constexpr std::size_t kMaxName = 4095;
 inline constexpr std::size_t kMaxSlots = 17;
 inline constexpr std::size_t kGapDomains = 8;
 
-/// What createRecording() leaves for the processes that join.
+/// The settings that createRecording() leaves for the processes that join.
 struct Settings {
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -65,7 +65,7 @@ struct Header {
   ClockKind clock;
   std::uint32_t osPid;
   std::uint32_t parentPid;
-  std::uint64_t startTicks;  ///< of the process, from /proc, tells it from a later one with its pid
+  std::uint64_t startTicks;  ///< of the process, from /proc, distinguishes it from a later one with its pid
   std::uint8_t image[16];    ///< the same for all recorders of one program image
   char bootId[40];
   char name[64];
@@ -107,7 +107,7 @@ struct GapDomain {
   std::uint32_t domain;
   std::uint32_t pops;  ///< of ranges opened before the gap
   /// Begun in the gap: those that have ended, and are lost << 32 | those that are still open. One goes from these to
-  /// those in one store, for a process may be killed behind any instruction.
+  /// those in one store, for a process may be killed after any instruction.
   std::uint64_t ranges;
   [[nodiscard]] std::uint32_t pushes() const {
     return static_cast<std::uint32_t>(__atomic_load_n(&ranges, __ATOMIC_RELAXED));
@@ -322,7 +322,7 @@ inline GapRanges rangesInGap(const ThreadEntry& entry) {
   GapRanges ranges;
   if (__atomic_load_n(&entry.gapRecords, __ATOMIC_RELAXED) == 0) return ranges;
   const std::uint32_t domains = __atomic_load_n(&entry.gapDomains, __ATOMIC_RELAXED);
-  // Of too many domains nobody can tell which ends belong to ranges of the gap, so all of these are lost.
+  // With too many domains nobody can know which ends belong to ranges of the gap, so all of these are lost.
   std::uint64_t& open = domains > kGapDomains ? ranges.lost : ranges.open;
   for (std::size_t i = 0; i < domains && i < kGapDomains; ++i) {
     open += entry.gap[i].pushes();
@@ -330,14 +330,14 @@ inline GapRanges rangesInGap(const ThreadEntry& entry) {
   }
   return ranges;
 }
-/// Ranges that are lost for a thread that writes no more, of which the records of all gaps to `toldGap` were read.
+/// Ranges that are lost for a thread that writes no more, and whose records of all gaps to `toldGap` were read.
 inline std::uint64_t rangesLost(const ThreadEntry& entry, std::uint32_t toldGap) {
   // It was killed when the record was written and the gap not yet over.
   if (entry.gapRecords != 0 && entry.gapNumber == toldGap) return entry.endedNext;
   return entry.ended + rangesInGap(entry).all();
 }
 
-/// What is lost with such a segment.
+/// The events that are lost with such a segment.
 inline LostEvents eventsIn(const unsigned char* segment) {
   LostEvents lost;
   forEachRecord(segment, [&](const std::uint64_t* slot) {

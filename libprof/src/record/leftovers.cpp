@@ -60,7 +60,7 @@ bool lockIsFree(const Folder& folder) {
   return flock(folder.fd(), LOCK_EX | LOCK_NB) == 0;
 }
 
-/// Whether the recording in which a supervisor measured itself is still wanted.
+/// True when the recording in which a supervisor measured itself is still wanted.
 bool selfIsWanted(const fs::path& directory) {
   const auto folder = Folder::openItself(directory);
   return folder.ok() && folder->isOurs() && !lockIsFree(*folder);
@@ -73,7 +73,7 @@ bool isHalfMade(const Folder& folder) {
   return name.size() == prefix + 6 && name.find('-', prefix) == std::string::npos && folder.names().empty();
 }
 
-/// Of a folder that is held and locked.
+/// Classifies a folder that is held and locked.
 std::optional<Leftover> classify(const Folder& folder) {
   Leftover leftover{Leftover::State::Orphan, folder.path(), {}, folder.bytes(), isFresh(folder)};
   if (isSelf(folder.path())) return leftover;

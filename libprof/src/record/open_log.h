@@ -13,8 +13,8 @@
 
 namespace lacuna::prof::recording {
 
-/// A file beside the checkpoint that says how the open ranges changed from one checkpoint to the next, so that those
-/// that stay open are written once. A checkpoint names the file and how much of it holds; what is behind that is of a
+/// A file beside the checkpoint that records how the open ranges changed from one checkpoint to the next, so that those
+/// that stay open are written once. A checkpoint names the file and how much of it holds; what is after that is of a
 /// save that did not come to its end. Written anew when most of it is past.
 class OpenLog {
  public:
@@ -24,7 +24,7 @@ class OpenLog {
   };
   explicit OpenLog(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  /// Begins a save behind the last one that was kept. True in `anew` where all there is must be said once more, as it
+  /// Begins a save after the last one that was kept. True in `anew` where all there is must be written once more, as it
   /// is for `liveBytes` that are open.
   Status begin(std::uint64_t liveBytes, bool& anew);
   void put(const Saver& entry);

@@ -26,10 +26,10 @@ Saver begin(OpenEntry kind, const std::string& recorder, const OpenStates::Threa
   return entry;
 }
 
-/// What no program of ours has written is not kept: a stack relies on it.
+/// A range that no program of ours has written is not kept: a stack relies on it.
 bool isSound(const KeptRange& kept) {
   const bool flags = kept.said <= 1 && kept.hasLook <= 1 && kept.isSeveral <= 1;
-  // Of several ranges nothing is known, and they are not none.
+  // Nothing is known of several ranges, and they are not none.
   const bool several = kept.isSeveral == 0 || (kept.times() > 0 && kept.hasLook == 0 && kept.said == 0);
   return flags && several;
 }
@@ -40,7 +40,7 @@ Look getLook(Loader& loader) {
   return look;
 }
 
-/// Calls put(entry, first, last) for each part of what is behind `from`, at least once.
+/// Calls put(entry, first, last) for each part of what is after `from`, at least once.
 template <class Put>
 void inParts(std::size_t from, std::size_t size, const Put& put) {
   do {
@@ -59,7 +59,7 @@ void OpenStates::save(const std::string& recorder, const ThreadKey& thread, Rang
     const bool changed = stack.part_.changed(size) || stack.skipped_ != stack.skippedSaved_;
     if (anew ? stack.empty() : !changed) continue;
     const std::size_t same = anew ? 0 : stack.part_.same();
-    // The looks of what is behind, which are the last ones.
+    // The looks of what comes after that, which are the last ones.
     auto look =
         stack.looks_.end() - std::count_if(stack.kept_.begin() + static_cast<std::ptrdiff_t>(same), stack.kept_.end(),
                                            [](const KeptRange& kept) { return kept.hasLook; });

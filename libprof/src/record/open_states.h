@@ -14,7 +14,7 @@
 
 namespace lacuna::prof::recording {
 
-/// What recorders had open when a checkpoint was made, said and read back in entries of an OpenLog.
+/// Ranges that recorders had open when a checkpoint was made, written and read back in entries of an OpenLog.
 class OpenStates {
  public:
   using ThreadKey = std::pair<std::uint32_t, std::uint32_t>;  ///< index and generation of its entry

@@ -49,7 +49,7 @@ bool procHasOurNumbers() {
   return ours;
 }
 
-/// What a status file says of numbers.
+/// The numbers in a status file.
 struct Numbers {
   std::uint32_t parent = 0;
   std::uint32_t own = 0;  ///< in its own namespace
@@ -88,7 +88,7 @@ void forEachNumber(const std::string& folder, Visit&& visit) {
   }
 }
 
-/// Whether processes of that namespace were ever seen here: then one that is not seen any more has ended.
+/// True when processes of that namespace were ever seen here: then one that is not seen any more has ended.
 bool wasSeen(std::uint64_t pidNamespace, bool now) {
   static std::mutex mutex;
   static std::set<std::uint64_t> seen;
@@ -110,7 +110,7 @@ FoundProcess findForeign(const OwnNumber& number) {
   forEachNumber("/proc", [&](std::uint32_t pid, const std::string& process) {
     const Numbers numbers = numbersAt(process);
     if (!numbers.foreign) return;
-    // Not everybody's may be looked at; then the moment when the process began has to do.
+    // Not everybody's may be read; then the moment when the process began has to do.
     const std::uint64_t itsNamespace = pidNamespaceAt((process + "/ns/pid").c_str());
     if (itsNamespace != 0 ? itsNamespace != number.pidNamespace : number.startTicks == 0) return;
     namespaceIsHere |= itsNamespace != 0;
@@ -151,7 +151,7 @@ std::uint32_t findThread(std::uint32_t pid, std::uint32_t ownTid) {
 bool processIsAlive(std::uint32_t osPid, std::uint64_t startTicks) {
   if (!procHasOurNumbers()) return kill(static_cast<pid_t>(osPid), 0) == 0 || errno != ESRCH;
   const std::string text = textOf("/proc/" + std::to_string(osPid) + "/stat");
-  // The program's name, in parentheses, may hold anything, so it is skipped from behind.
+  // The program's name, in parentheses, may hold anything, so it is skipped from the end.
   const auto name = text.rfind(')');
   if (name == std::string::npos || name + 2 >= text.size()) return false;
   const char* at = text.c_str() + name;

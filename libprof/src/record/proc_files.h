@@ -10,15 +10,15 @@
 namespace lacuna::prof::recording {
 
 enum class Life : std::uint8_t { Runs, Ended, Unseen };
-/// Whether the process of a recorder still runs. One of another PID namespace is looked for once, and its number here
-/// noted in the header.
+/// Finds whether the process of a recorder still runs. One of another PID namespace is looked for once, and its number
+/// here noted in the header.
 Life lifeOf(Header& header);
 
 /// The number here of a recorder's process: what was noted, or what it calls itself.
 std::uint32_t pidOf(const Header& header);
-/// Of its parent, 0 when it is not known.
+/// The number of its parent, 0 when it is not known.
 std::uint32_t parentPidOf(const Header& header);
-/// The number here of a recorder's thread: what it calls itself when that cannot be told.
+/// The number here of a recorder's thread: what it calls itself when that is unknown.
 std::uint32_t tidOf(const Header& header, std::uint32_t ownTid);
 
 }  // namespace lacuna::prof::recording

@@ -26,7 +26,7 @@ bool hasDrops(const ThreadEntry& entry) {
          entry.droppedStarts.load(std::memory_order_relaxed) != 0 || rangesInGap(entry).all() != 0;
 }
 
-/// Of the gaps that are over: the one that a living thread is in changes while it is read.
+/// Ranges lost in the gaps that are over: the one that a living thread is in changes while it is read.
 std::uint64_t endedIn(const ThreadEntry& entry) {
   return __atomic_load_n(&entry.ended, __ATOMIC_RELAXED);
 }
@@ -164,7 +164,7 @@ void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& c
   const TimeNs startNs = timeOf(entry.startStamp, clock);
   const std::uint32_t osTid = tidOf(header(), entry.osTid);
   thread.id = book_.enterThread(process_, osTid, startNs);
-  // What rows of the process call it.
+  // The number that rows of the process call it by.
   if (osTid != entry.osTid) book_.alsoCall(thread.id, entry.osTid);
   ThreadInfo& info = book_.threadInfo(thread.id);
   if (info.startNs == 0 || startNs < info.startNs) info.startNs = startNs;
@@ -237,7 +237,7 @@ bool ProcessReader::moveOn(Thread& thread) {
 void ProcessReader::goTo(Thread& thread, std::uint32_t segment) {
   thread.segment = segment;
   thread.offset = kSegmentHead;
-  // Not that of the segment before: by it a later drainer tells whether the place is still good.
+  // Not that of the segment before: by it a later drainer sees whether the place is still good.
   thread.lap = view().segment(segment).lap.load(std::memory_order_relaxed);
 }
 
@@ -352,7 +352,7 @@ void ProcessReader::close(TimeNs endNs) {
 void ProcessReader::closeUnseen(bool all) {
   for (auto at = ended_.begin(); at != ended_.end();) {
     const Ended& ended = at->second;
-    // A begin comes before its end, so what was there to be read in the pass behind the end's has no begin.
+    // A begin comes before its end, so what was there to be read in the pass after the end's has no begin.
     if (!all && ended.pass == pass_) {
       ++at;
       continue;

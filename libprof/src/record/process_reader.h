@@ -75,7 +75,7 @@ class ProcessReader {
 
   void save(Saver& saver);
   void load(Loader& loader, OpenStates::Recorder open);
-  /// What is open goes into a log of its own, see OpenStates.
+  /// Saves what is open into a log of its own, see OpenStates.
   void saveOpen(const std::string& name, bool anew, OpenLog& log);
   void savedOpen();
 
@@ -94,7 +94,7 @@ class ProcessReader {
     std::uint64_t dropped = 0;  ///< events that its Drop rows count
     std::uint64_t unseen = 0;   ///< ranges with a row although the ring overwrote their begin
     std::uint64_t notKept = 0;  ///< ranges for which there was no room, since the last Drop row of them
-    std::uint32_t toldGap = 0;  ///< number of the last gap of which a record was read
+    std::uint32_t toldGap = 0;  ///< number of the last gap whose record was read
     bool mayEndUnseen = false;  ///< a gap lost track: its ends without a begin may be of ranges that were dropped
     RangeStacks stacks;
   };

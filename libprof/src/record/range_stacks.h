@@ -13,7 +13,7 @@
 
 namespace lacuna::prof::recording {
 
-/// What a range may carry beside its name.
+/// The data that a range may carry beside its name.
 struct Look {
   std::uint64_t payload = 0;
   std::uint64_t correlation = 0;
@@ -36,7 +36,7 @@ struct OpenRange : Look {
   bool said = false;  ///< what its queue does is among RangeStacks::said()
 };
 
-/// What a range of a queue says besides.
+/// The further data of a range of a queue.
 struct Said {
   SaidExecution execution;
   /// 1: a wait for the queue; only sequence, queue and kind of `execution` count. No bool, for a checkpoint may hold
@@ -53,7 +53,7 @@ class OpenBudget {
     bytes_ += bytes;
     return true;
   }
-  /// What is there already counts, also beyond the most.
+  /// Bytes that are there already count, also beyond the most.
   void takeAnyway(std::uint64_t bytes) { bytes_ += bytes; }
   void give(std::uint64_t bytes) { bytes_ -= std::min(bytes, bytes_); }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -75,7 +75,7 @@ struct KeptRange {
 };
 static_assert(sizeof(KeptRange) == 16);
 
-/// How much of something that grows and shrinks at its end is as it was saved.
+/// Tracks how much of something that grows and shrinks at its end is as it was saved.
 class SavedPart {
  public:
   void shrunkTo(std::size_t size) { same_ = std::min(same_, size); }
@@ -166,7 +166,7 @@ class OpenStack {
   SavedPart part_;
 };
 
-/// What a thread has open: one stack per domain, the program's own first. A thread may name millions of domains, so
+/// A thread's open ranges: one stack per domain, the program's own first. A thread may name millions of domains, so
 /// their stacks are in the budget of the open ranges. Domains without room for a stack share one that keeps no range.
 class RangeStacks {
  public:
@@ -194,7 +194,7 @@ class RangeStacks {
   }
   /// The thread is gone. Nothing may be asked of it any more.
   void giveBack(OpenBudget& budget) { budget.give((stacks_.size() - 1) * kStackCost); }
-  /// Of the open ranges that have some, innermost last.
+  /// The Said of the open ranges that have one, innermost last.
   [[nodiscard]] bool hasSaid() const { return !said_.empty(); }
   void pushSaid(const Said& said) { said_.push_back(said); }
   Said popSaid() {

@@ -20,7 +20,7 @@ namespace {
 
 using recording::DrainCore;
 
-/// Whether the file would go with the recording.
+/// True when the file would go with the recording.
 bool isInside(const fs::path& directory, const fs::path& file) {
   std::error_code error;
   const fs::path parent = fs::weakly_canonical(fs::absolute(file, error), error).parent_path();
@@ -37,7 +37,7 @@ bool isInside(const fs::path& directory, const fs::path& file) {
 Status copyTexts(const Reader& from, Writer& to) {
   for (std::uint32_t id = 1; id < from.stringCount(); ++id) {
     const std::string_view text = from.text(StringId{id});
-    // What damage took behind the rows that are copied, they do not need.
+    // The rows that are copied do not need what damage took after them.
     if (text.empty()) break;
     if (to.intern(text).value != id) {
       return Error{"the trace of the dead drainer repeats a text; it cannot be continued"};
@@ -75,7 +75,8 @@ fs::path writtenTrace(const fs::path& directory, const fs::path& noted) {
   return !fs::exists(noted, error) && fs::exists(beside, error) ? beside : noted;
 }
 
-/// What a dead drainer had written up to its last checkpoint. Blocks after that describe segments that are still there.
+/// Copies what a dead drainer had written up to its last checkpoint. Later blocks describe segments that are still
+/// there.
 Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(path, error);
@@ -90,7 +91,7 @@ Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   }
   const Result<Reader> reader = Reader::open(path);
   if (!reader.ok()) return reader.status();
-  // What is wrong behind that, a missing end for one, is no damage here.
+  // Anything wrong after that, a missing end for one, is no damage here.
   for (const Damage& damage : (*reader).damage()) {
     if (damage.offset >= bytes) continue;
     return Error{fmt::format("{}: damaged at byte {}: {}", path.string(), damage.offset, damage.what)};
@@ -117,7 +118,7 @@ Error whyNone(const fs::path& directory, const Error& why) {
                            directory.string(), trace.string())};
 }
 
-/// A link that leads elsewhere may be damage, and may be a trap; what it hides cannot be told from nothing.
+/// A link that leads elsewhere may be damage, and may be a trap; what it hides looks the same as nothing.
 Status refuseForeignLink(const fs::path& directory, std::uint64_t key) {
   const auto folder = recording::Folder::open(directory);
   if (!folder.ok()) return folder.status();
@@ -142,7 +143,7 @@ Status refuseWhileAlive(const fs::path& directory) {
   return {};
 }
 
-/// What the dead drainer had written, what `add` has, and what is left in the segments.
+/// Writes what the dead drainer had written, what `add` has, and what is left in the segments.
 Status writeTrace(const fs::path& directory, const fs::path& output, const std::function<void(Drainer::Access&)>& add,
                   DrainStats& stats) {
   Result<Writer> writer = Writer::create(output);

@@ -9,13 +9,13 @@
 
 namespace lacuna::prof::recording {
 
-/// Makes the rows that follow from what a guest said of its queues and its memory.
+/// Makes the rows that follow from a guest's statements on its queues and its memory.
 class SaidRows final : private NvtxRowSink {
  public:
   SaidRows(GuestTables& tables, TraceBook& book, RowBatches& batches)
       : tables_(tables), book_(book), batches_(batches) {}
 
-  /// The range that said it has ended.
+  /// The range of `said` has ended.
   void end(const Said& said, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs);
   void memory(const SaidMemory& said, ThreadId thread, TimeNs timeNs);
 

@@ -85,7 +85,7 @@ class Loader {
     const auto count = get<std::uint64_t>();
     for (std::uint64_t i = 0; i < count && ok_; ++i) each();
   }
-  /// What was read makes no sense: nothing more is read.
+  /// The bytes that were read make no sense: nothing more is read.
   void fail() {
     ok_ = false;
     at_ = bytes_.size();

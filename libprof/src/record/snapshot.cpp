@@ -26,7 +26,7 @@ using namespace recording;
 namespace {
 
 /// Copies word by word upwards: a record's stamp is its first word and is written last, so a stamp that is copied has
-/// the rest of its record behind it.
+/// the rest of its record after it.
 void copyWords(const unsigned char* from, std::uint64_t* to, std::size_t bytes) {
   const auto* words = reinterpret_cast<const std::uint64_t*>(from);
   for (std::size_t i = 0; i < bytes / 8; ++i) to[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
@@ -137,7 +137,7 @@ class Copy {
 
   /// The part of the chain that was not overwritten before this moment.
   void keepWhole(std::vector<Link>& chain, const ThreadEntry& entry) const {
-    // Segments are overwritten oldest first, and the thread's beginning moves on before that: whatever lies behind
+    // Segments are overwritten oldest first, and the thread's beginning moves on before that: whatever lies after
     // its beginning now was whole when it was copied.
     std::atomic_thread_fence(std::memory_order_acquire);
     const std::uint32_t first = entry.first.load(std::memory_order_acquire);
@@ -148,7 +148,7 @@ class Copy {
                 }));
   }
 
-  /// Copies what threads have of which nothing is copied yet. False when there was none.
+  /// Copies the segments of threads without a copied segment. False when there was none.
   bool copySegments() {
     bool any = false;
     for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
@@ -191,7 +191,7 @@ Status copyRecorder(const fs::path& from, const fs::path& folder, std::vector<st
   // One that is only being made has nothing yet; one that is damaged cannot be copied.
   if (!file.ok()) return {};
   const View& view = (*file).view();
-  // Who reads the copy looks for nobody.
+  // A reader of the copy looks for nobody.
   (void)lifeOf(view.header());
   SparseFile to(folder / from.filename(), view.offsets.end);
   if (to.ok()) Copy(view, to).run();

@@ -13,19 +13,19 @@ namespace {
 
 /// Stamps of recorders are converted, those from outside are read: they may differ by a little.
 constexpr TimeNs kSlackNs = 100'000;
-/// What a thread does at its very end, when its recorder has seen it go, may make the recorder meet it anew.
+/// A thread's work at its very end, when its recorder has seen it go, may make the recorder meet it anew.
 constexpr TimeNs kLastWordsNs = 1'000'000;
 /// A thread is settled when it was over in so many rounds: longer than any recorder, CUPTI or whoever looks from
 /// outside takes to tell what they know of it.
 constexpr TimeNs kRoundNs = 2'000'000'000;
 constexpr std::uint32_t kRoundsOver = 15;
 
-/// Whether everybody who knew the thread as living has told of its end.
+/// True when everybody who knew the thread as living has reported its end.
 bool isOver(const ThreadInfo& info) {
   return info.recorders == 0 && (info.exitNs != 0 || (!info.seen && info.leftNs != 0));
 }
 
-/// Whether a thread that began to record at `startNs` may be the one that is known by its number: that is given to
+/// True when a thread that began to record at `startNs` may be the one that is known by its number: that is given to
 /// another only when who has it is gone.
 bool mayBe(const ThreadInfo& known, TimeNs startNs) {
   if (known.recorders > 0 || known.startNs == 0) return true;

@@ -58,7 +58,7 @@ struct ThreadInfo {
   bool named = false;  ///< by the program, which beats the operating system's name
   bool seen = false;   ///< from outside
   TimeNs exitNs = 0;   ///< seen from outside
-  TimeNs leftNs = 0;   ///< told by a recorder that saw it end; not kept in a checkpoint
+  TimeNs leftNs = 0;   ///< reported by a recorder that saw it end; not kept in a checkpoint
 };
 
 /// Numbers that the trace gives to things of all processes.
@@ -90,18 +90,18 @@ class TraceBook {
   void alsoCall(ThreadId id, std::uint32_t ownTid);
   /// The latest thread of that number.
   ThreadId threadOf(ProcessId process, std::uint32_t osTid);
-  /// Of one that is not settled.
+  /// For a thread that is not settled.
   ThreadInfo& threadInfo(ThreadId id) { return threads_[id.value]; }
   /// Null for one that is settled.
   ThreadInfo* findThread(ThreadId id);
   /// Writes the rows of threads that ended so long ago that nobody speaks of them any more, and forgets them: there may
   /// be any number of them. To be called now and then; counts as a round when the last was long enough ago, so that a
-  /// drainer that was held up is not taken for one to which nothing was told.
+  /// drainer that was held up is not taken for one to which nothing was reported.
   void settleThreads(TimeNs nowNs);
-  /// How many threads are not settled.
+  /// Number of threads that are not settled.
   [[nodiscard]] std::size_t threadCount() const { return threads_.size(); }
 
-  /// What Drainer::Access tells.
+  /// The reports of Drainer::Access.
   ProcessId beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs);
   ProcessId execProcess(ProcessId process, TimeNs timeNs);
   ThreadId beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs);
