@@ -192,7 +192,7 @@ class RangeAllocator : public Allocator {
   void unlockAfterFork() { lock_.unlock(); }
 
  private:
-  /// Who asks: an operator, a stage of a loader, or the program itself.
+  /// The one that asks: an operator, a stage of a loader, or the program itself.
   [[nodiscard]] const char* origin() const {
     if (instrument::tOp != nullptr) return instrument::tOp->name->text;
     if (instrument::tState.origin != nullptr) return instrument::tState.origin;
@@ -206,7 +206,7 @@ class RangeAllocator : public Allocator {
     return block;
   }
 
-  // What served the recorded iteration goes back first, or its memory would be held twice.
+  // The memory that served the recorded iteration goes back first, or its memory would be held twice.
   void installArena(std::size_t bytes) {
     if (ordered_ && backed_) CpuQueue::instance().drain();
     decommitFree();

@@ -34,14 +34,14 @@ struct Block : Pooled<Block> {
 };
 
 /// Caching best-fit allocator over one expandable address range per device. Memory is queue-ordered: a freed block may
-/// be handed out at once, because whoever uses it is enqueued behind whoever used it.
+/// be handed out at once, because whoever uses it is enqueued after whoever used it.
 class Allocator {
  public:
   virtual ~Allocator() = default;
   /// Throws OutOfMemory.
   virtual Block* allocate(std::size_t bytes, Role role) = 0;
   virtual void free(Block* block) = 0;
-  /// Says what a block is for, and tells it where that is news; `tensor` lives for good.
+  /// Sets what a block is for, and reports it where that is news; `tensor` lives for good.
   virtual void describe(Block* block, const char* tensor, Role role) = 0;
   virtual MemoryStats stats() = 0;
   virtual void resetPeak() = 0;

@@ -16,8 +16,8 @@ bool liveTogether(const PlannedBuffer& a, const PlannedBuffer& b) {
   return a.born < b.freed && b.born < a.freed;
 }
 
-/// The offset of the smallest gap that fits, or behind everything that lives at the same time. `placed` is in order of
-/// offsets.
+/// The offset of the smallest gap that fits, or the one after everything that lives at the same time. `placed` is in
+/// order of offsets.
 std::size_t bestOffset(const PlannedBuffer& buffer, const std::vector<const PlannedBuffer*>& placed) {
   std::size_t best = 0;
   std::size_t bestGap = std::numeric_limits<std::size_t>::max();

@@ -19,7 +19,7 @@ struct Arena {
   bool retired = false;
 };
 
-/// What a device's allocator knows of the plan: which iteration is recorded or followed, and where it stands.
+/// The state of the plan in a device's allocator: which iteration is recorded or followed, and where it stands.
 /// Everything happens under the allocator's lock.
 ///
 /// Only the thread that began the iteration records and follows; others take from the cache meanwhile, as do blocks
@@ -76,7 +76,7 @@ class PlannedArena {
   bool overlapsHeld(std::uintptr_t address, std::size_t bytes) const;
   void mark(const char* message) const;
 
-  static thread_local constinit char tSelf;  ///< its address tells threads apart
+  static thread_local constinit char tSelf;  ///< its address identifies the thread
   const char* owner_ = nullptr;
   bool on_ = false;
   bool gaveUp_ = false;

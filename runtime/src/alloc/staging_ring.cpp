@@ -103,12 +103,12 @@ void StagingRing::toPending(StagingSlot& slot) {
   const std::lock_guard lock(mutex_);
   --slot.held;
   ++slot.pending;
-  // Who found the consumer holding everything may now wait for the queue instead.
+  // A thread that found the consumer holding everything may now wait for the queue instead.
   changed_.notify_all();
 }
 
 void StagingRing::release(StagingSlot& slot) {
-  std::shared_ptr<StagingRing> last;  // ends behind the lock
+  std::shared_ptr<StagingRing> last;  // ends after the lock
   const std::lock_guard lock(mutex_);
   --slot.pending;
   freeIfUnused(slot, last);

@@ -52,7 +52,8 @@ const OpInfo& infoOf(std::string_view name) {
   return *found->second;
 }
 
-/// What a forward hands on as it came, an input or a parameter, gets a handle of its own for a history of its own.
+/// A tensor that a forward hands on as it came, an input or a parameter, gets a handle of its own for a history of its
+/// own.
 void ownHandles(std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, const Op& op) {
   if (outputs.empty()) op.fail("its forward gave no tensor");
   for (Tensor& output : outputs) {

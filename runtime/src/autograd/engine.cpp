@@ -136,7 +136,7 @@ class Engine {
     }
   }
 
-  /// Whether the gradient that goes along this edge is one that the caller wants, or leads to one.
+  /// True when the gradient that goes along this edge is one that the caller wants, or leads to one.
   bool isWanted(const Edge& edge) const {
     if (!edge.node || !capturing_) return static_cast<bool>(edge.node);
     const Place& place = places_[placeOf(*edge.node)];
@@ -183,8 +183,7 @@ class Engine {
     }
   }
 
-  /// Of a 16-bit type more than two gradients are added up in f32, until finishSum(): a sum of two is rounded once as
-  /// it is.
+  /// Adds up more than two gradients of a 16-bit type in f32, until finishSum(): a sum of two is rounded once as it is.
   static void accumulate(Tensor& sum, Tensor gradient, bool last) {
     if (!gradient.defined()) return;
     if (!sum.defined()) {
@@ -252,7 +251,8 @@ class Engine {
     for (std::size_t left = hooks.size(); left > 0; --left, ++hook) run(*hook);
   }
 
-  /// The gradient, or what the hook puts in its place: kernels read that as what the node says, so it must be that.
+  /// The gradient, or what the hook puts in its place: kernels read it by the type, shape and device of the node, so it
+  /// must have them.
   static Tensor afterHook(const Node& node, std::uint32_t index, const std::function<Tensor(const Tensor&)>& hook,
                           const Tensor& gradient) {
     Tensor replaced = hook(gradient);

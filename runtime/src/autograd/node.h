@@ -16,7 +16,7 @@
 #include "instrument/observer.h"
 #include "lacuna/runtime/autograd.h"
 
-/// How operators are written. An operator is a function with a static OpInfo:
+/// The way operators are written. An operator is a function with a static OpInfo:
 ///
 ///     const OpInfo kRelu{"relu", reluBackward};
 ///     Tensor relu(Tensor x) {
@@ -27,14 +27,14 @@
 ///       return y;
 ///     }
 ///
-/// `record` must come before an input's handle is dropped. A node keeps what it was told to save and nothing else, and
+/// `record` must come before an input's handle is dropped. A node keeps what it was asked to save and nothing else, and
 /// drops it as soon as its backward ran.
 namespace lacuna::rt {
 
 /// Computes the gradients of those inputs that are node.wanted(), and leaves the others alone.
 using BackwardFn = void (*)(Node& node, const Tensor* gradOutputs, Tensor* gradInputs);
 
-/// Of the node whose backward this thread runs: whether the gradient of each input is asked for; empty where all are.
+/// For each input of the node whose backward this thread runs: is its gradient asked for? Empty where all are.
 extern thread_local constinit std::span<const bool> tWanted;
 
 struct OpInfo {
@@ -73,7 +73,7 @@ struct Node : RefCounted, Pooled<Node> {
   std::array<std::int64_t, 12> ints{};
   std::array<double, 4> doubles{};
   std::shared_ptr<void> extra;
-  /// Of a node within a checkpoint(). What it saved and has no tensor is made again by this: `version` is its number
+  /// For a node within a checkpoint(). This makes again what the node saved without a tensor: `version` is its number
   /// there, and for an input `outputIndex` the edge that it came along.
   std::shared_ptr<Replay> replay;
   bool freed = false;
@@ -84,9 +84,10 @@ struct Node : RefCounted, Pooled<Node> {
   std::atomic<const void*> claimedBy{nullptr};  ///< the backward that uses `place`
   std::uint32_t place = 0;                      ///< in that backward's table
 
-  /// Whether that input requires a gradient. What was saved, and where, depends on it.
+  /// True when that input requires a gradient. This decides what was saved, and where.
   [[nodiscard]] bool needs(std::size_t input) const { return input < edges.size() && edges[input].node; }
-  /// Whether the backward that runs has to compute that gradient: grad() may be asked for those of other inputs alone.
+  /// True when the backward that runs has to compute that gradient: grad() may be asked for those of other inputs
+  /// alone.
   [[nodiscard]] bool wanted(std::size_t input) const { return needs(input) && (tWanted.empty() || tWanted[input]); }
   void save(const Tensor& input);
   void saveOutput(const Tensor& output, std::uint32_t index = 0);

@@ -8,10 +8,10 @@
 #include "autograd/node.h"
 #include "lacuna/runtime/random.h"
 
-/// What checkpoint() needs to run a segment of a forward again. The segment's nodes hold numbers instead of the tensors
-/// that they would save; the first of them whose backward asks for one runs the segment, and the tensors that are saved
-/// then, in the same order, are what the numbers stand for. The segment's graph stays the one of the forward, so hooks,
-/// grad() and gradients of gradients are what they are without.
+/// The parts that checkpoint() needs to run a segment of a forward again. The segment's nodes hold numbers instead of
+/// the tensors that they would save; the first of them whose backward asks for one runs the segment, and the tensors
+/// that are saved then, in the same order, are what the numbers stand for. The segment's graph stays the one of the
+/// forward, so hooks, grad() and gradients of gradients are what they are without.
 namespace lacuna::rt {
 
 class Replay : public std::enable_shared_from_this<Replay> {
@@ -20,7 +20,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
 
   /// Runs the segment in the forward.
   std::vector<Tensor> forward(const std::vector<Tensor>& inputs);
-  /// Whether `tensor` is one that a backward can have without a replay: a parameter.
+  /// True when `tensor` is one that a backward can have without a replay: a parameter.
   [[nodiscard]] bool staysAnyway(const Tensor& tensor) const;
   /// Takes note of a tensor that would be saved, or saves it when this is the replay. Its number.
   std::uint32_t take(const Tensor& tensor);

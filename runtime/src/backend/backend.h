@@ -7,8 +7,8 @@
 #include "lacuna/runtime/random.h"
 #include "lacuna/runtime/tensor.h"
 
-/// What a backend must be able to do. A kernel runs on the queue of its device, gets plain views and allocates nothing;
-/// shapes and types were checked by the operator that enqueued it.
+/// The operations that a backend must have. A kernel runs on the queue of its device, gets plain views and allocates
+/// nothing; shapes and types were checked by the operator that enqueued it.
 namespace lacuna::rt {
 
 struct View {

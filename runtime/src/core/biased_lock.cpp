@@ -55,7 +55,7 @@ void BiasedLock::lockShared() {
   }
   shared_.store(true, std::memory_order_relaxed);
   if (owner == nullptr) return;
-  // Behind it the owner has either said that it is inside, or will see that it may no longer go in.
+  // After it the owner has either published that it is inside, or will see that it may no longer go in.
   processBarrier();
   waitWhile(inside_);
   owner_.store(nullptr, std::memory_order_relaxed);

@@ -9,8 +9,8 @@
 
 namespace lacuna::rt {
 
-/// What an environment variable switches: 1 is on; 0, nothing, and a variable that is not set are off. Throws for
-/// anything else, which somebody meant something by.
+/// The switch that an environment variable sets: 1 is on; 0, nothing, and a variable that is not set are off. Throws
+/// for anything else, which somebody meant something by.
 inline bool switchFromEnvironment(const char* variable) {
   const char* text = std::getenv(variable);
   const std::string value = text != nullptr ? text : "";

@@ -4,9 +4,9 @@
 
 #include "core/tensor_impl.h"
 
-/// How the elements of a tensor lie in memory. Beside row-major there is one order that matters: channels last, where
-/// the channels of one pixel of [n, c, h, w] are neighbours. It is a matter of strides alone, so every operator takes
-/// such tensors; convolutions and poolings make them.
+/// The order in which the elements of a tensor lie in memory. Beside row-major there is one order that matters:
+/// channels last, where the channels of one pixel of [n, c, h, w] are neighbours. It is a matter of strides alone, so
+/// every operator takes such tensors; convolutions and poolings make them.
 namespace lacuna::rt {
 
 /// True when the strides are a permutation of row-major ones: every element once, and no gaps.
@@ -35,7 +35,7 @@ Tensor emptyChannelsLast(const Shape& shape, Options options);
 Tensor emptyStrided(const Shape& shape, const Shape& strides, Options options);
 /// x, or a copy, in the memory order of `like`, which is dense and of the same shape. Records no gradient.
 Tensor inOrderOf(const Tensor& like, const Tensor& x);
-/// What an execution works in, of the role workspace; undefined where that is nothing.
+/// The memory that an execution works in, of the role workspace; undefined where it needs none.
 Tensor emptyWorkspace(std::size_t bytes, Device device);
 /// Memory for the result of an elementwise operator on both: in the order of the first dense one of that shape.
 Tensor emptyInOrderOf(const Shape& shape, DType dtype, const Tensor& a, const Tensor& b);

@@ -29,13 +29,13 @@ struct Storage : RefCounted, Pooled<Storage> {
   Block* block = nullptr;
   std::atomic<bool> lent{false};  ///< the program has the address, and may write there without a new version
   bool keptCopy = false;          ///< a copy of weights that is kept with them
-  /// Of weights, under the lock of keptWeights(): their copies in the library's order and in bf16.
+  /// For weights, under the lock of keptWeights(): their copies in the library's order and in bf16.
   std::shared_ptr<KeptWeights> kept, keptShort;
   std::atomic<bool> keepsCopies{false};
 };
 void destroy(Storage* storage);
 
-/// What autograd knows of a tensor; absent for tensors without history.
+/// The state that autograd keeps of a tensor; absent for tensors without history.
 struct AutogradMeta : Pooled<AutogradMeta> {
   bool requiresGrad = false;
   std::uint32_t outputIndex = 0;
@@ -67,9 +67,9 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
 /// The implementation of a tensor that must be defined; throws where it is not.
 TensorImpl* checked(const Tensor& tensor);
 [[noreturn]] void failUndefined(const char* op, const std::string& argument);
-/// The same for one of several: `names` are those of the arguments, "a, b", and `defined` says which of them are.
+/// The same for one of several: `names` are those of the arguments, "a, b", and `defined` marks which of them are.
 [[noreturn]] void failUndefined(const char* op, const char* names, std::initializer_list<bool> defined);
-/// What an operator begins with: throws where a tensor that it cannot do without is not defined, naming the operator
+/// The first check of an operator: throws where a tensor that it cannot do without is not defined, naming the operator
 /// and the argument.
 template <class... Tensors>
 void needsDefined(const char* op, const char* names, const Tensors&... tensors) {

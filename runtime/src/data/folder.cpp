@@ -30,7 +30,7 @@ std::vector<fs::directory_entry> sortedEntries(const fs::path& folder) {
   return entries;
 }
 
-/// What an entry is, through links; not_found where a link leads nowhere.
+/// The type of an entry, through links; not_found where a link leads nowhere.
 fs::file_type typeOf(const fs::directory_entry& entry) {
   std::error_code error;
   const fs::file_type type = entry.status(error).type();

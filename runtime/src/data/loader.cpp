@@ -30,7 +30,7 @@ struct DataLoader::Epoch {
   };
   std::map<std::uint64_t, Finished> early;  ///< finished before their turn
 
-  /// Of an epoch, where a pass over the dataset has `ofAPass`.
+  /// Examples of an epoch, where a pass over the dataset has `ofAPass`.
   static std::size_t examplesOf(const LoaderOptions& options, std::size_t ofAPass) {
     const std::size_t all = options.examples > 0 && ofAPass > 0 ? options.examples : ofAPass;
     return options.dropLast ? all / options.batch * options.batch : all;

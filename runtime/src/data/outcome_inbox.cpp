@@ -29,7 +29,7 @@ std::size_t bytesOf(const TensorHeader& header, std::size_t room) {
 
 }  // namespace
 
-/// As far as is known: the header says how long the rest is.
+/// As far as is known: the header gives the length of the rest.
 std::size_t OutcomeInbox::bytesWanted() const {
   OutcomeHeader header{};
   if (message_.size() < sizeof header) return sizeof header;

@@ -18,7 +18,7 @@
 #include "lacuna/runtime/dtype.h"
 #include "lacuna/runtime/shape.h"
 
-/// What a worker's message consists of, and the end that takes it apart. Knows no tensors: whatever a worker that went
+/// The parts of a worker's message, and the end that takes it apart. Knows no tensors: whatever a worker that went
 /// wrong may send is checked here, before there is one.
 namespace lacuna::rt {
 
@@ -46,7 +46,7 @@ inline std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// What goes through a socket in one call, and room for one file descriptor beside it.
+/// The bytes that go through a socket in one call, and room for one file descriptor beside it.
 struct Parcel {
   Parcel(void* data, std::size_t bytes) : part{data, bytes} {
     header.msg_iov = &part;

@@ -21,7 +21,7 @@
 namespace lacuna::rt {
 namespace {
 
-/// How long a worker that is busy may take to notice that its loader is gone, before it is killed.
+/// Time that a busy worker may take to notice that its loader is gone, before it is killed.
 constexpr std::chrono::milliseconds kProcessGrace{200};
 
 struct Worker {

@@ -13,7 +13,7 @@
 namespace lacuna::rt {
 namespace {
 
-/// How long a loader that ends waits for a dataset that does not look at WorkerContext::stopping().
+/// Time that a loader that ends waits for a dataset that does not look at WorkerContext::stopping().
 constexpr std::chrono::seconds kThreadGrace{10};
 
 /// Owned by the pool and by every worker, so that a worker that cannot be stopped does not touch freed memory.

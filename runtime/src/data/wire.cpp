@@ -97,7 +97,7 @@ bool receiveTask(int socket, LoaderTask& task) {
          receiveAll(socket, task.seeds.data(), header.count * sizeof task.seeds[0]);
 }
 
-// Nothing is said before the batch lies in its buffer.
+// Nothing is sent before the batch lies in its buffer.
 bool OutcomeSender::send(const LoaderOutcome& outcome) {
   if (outcome.batch.size() > kMaxTensors) {
     fail("DataLoader", "a batch of " + std::to_string(outcome.batch.size()) +

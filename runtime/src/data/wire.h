@@ -9,8 +9,8 @@
 #include "data/shared_buffer.h"
 #include "data/worker_pool.h"
 
-/// What a loader and its worker processes say to each other over a stream socket. Small messages go through the socket;
-/// the tensors of a batch go through a memory file that is passed once and used again.
+/// The messages that a loader and its worker processes send each other over a stream socket. Small messages go through
+/// the socket; the tensors of a batch go through a memory file that is passed once and used again.
 namespace lacuna::rt {
 
 /// The loader's way to a worker. Never waits for it: the worker may hang, and a long list of examples is more than a

@@ -27,7 +27,7 @@ struct LoaderOutcome {
   std::string error;  ///< empty on success
 };
 
-/// What every worker needs, shared by all of them.
+/// The things that every worker needs, shared by all of them.
 struct LoaderJob {
   std::shared_ptr<const Dataset> dataset;
   Collate collate;
@@ -48,7 +48,7 @@ class WorkerPool {
   virtual std::optional<LoaderOutcome> take(std::chrono::milliseconds timeout) = 0;
   /// Forgets the tasks that no worker has begun. Outcomes of begun ones still arrive.
   virtual void forget() = 0;
-  /// How many finished tasks wait to be taken, as far as known.
+  /// Number of finished tasks that wait to be taken, as far as known.
   [[nodiscard]] virtual std::size_t ready() = 0;
 };
 

@@ -176,7 +176,7 @@ const Name kPhases[] = {{LACUNA_RT_MSG_PHASE_LOAD},       {LACUNA_RT_MSG_PHASE_F
                         {LACUNA_RT_MSG_PHASE_EVALUATION}, {LACUNA_RT_MSG_PHASE_CHECKPOINT}};
 const Name kStages[] = {{LACUNA_RT_MSG_LOADER_FETCH},   {LACUNA_RT_MSG_LOADER_DECODE}, {LACUNA_RT_MSG_LOADER_AUGMENT},
                         {LACUNA_RT_MSG_LOADER_COLLATE}, {LACUNA_RT_MSG_LOADER_PUT},    {LACUNA_RT_MSG_LOADER_WAIT}};
-/// Of memory that a stage asks for.
+/// Origins of memory that a stage asks for.
 constexpr const char* kStageOrigins[] = {"loader.fetch",   "loader.decode", "loader.augment",
                                          "loader.collate", "loader.put",    "loader.wait"};
 
@@ -354,7 +354,7 @@ bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t
 }
 
 void endInOperator() {
-  // What the execution did may have been told in between; its range is then open.
+  // The events of the execution may have been reported in between; its range is then open.
   if (!takeExecutionEnd()) ::nvtxDomainRangePop(gDomain);
 }
 

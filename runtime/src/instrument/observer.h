@@ -51,7 +51,7 @@ struct OpContext {
   const char* shapes = nullptr;
 };
 extern thread_local constinit OpContext* tOp;
-/// What new tensors are for and which way the computation goes.
+/// The purpose of new tensors, and the direction of the computation.
 struct ThreadState {
   Direction direction = Direction::Forward;
   const Name* module = nullptr;
@@ -94,8 +94,8 @@ std::uint64_t nextCorrelation();
 /// `small`: it will most likely run on this thread, and be over soon.
 void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small = false);
 void opEnd(OpContext& op);
-/// An execution in place that is told along with its operator (see whole.h), of which nobody needs an Execution. False
-/// where it is to be told by itself.
+/// An execution in place that is reported along with its operator (see whole.h); nobody needs an Execution of it. False
+/// where it is to be reported by itself.
 bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes, std::uint64_t flops,
                      std::uint64_t sequence);
 void endInOperator();

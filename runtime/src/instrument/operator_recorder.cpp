@@ -78,7 +78,7 @@ std::size_t boundOf(const OperatorList& list, bool withTakenOver, const End& end
 }
 
 std::uint64_t endByLastUse(const RecordedBuffer& buffer) {
-  // Who still holds it in the end may use it later.
+  // A holder that still has it in the end may use it later.
   return buffer.freed == 0 && !buffer.takenOver ? ~std::uint64_t{0} : std::max(buffer.born, buffer.lastUse);
 }
 

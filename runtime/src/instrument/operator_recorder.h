@@ -5,7 +5,7 @@
 #include "alloc/allocator.h"
 #include "instrument/observer.h"
 
-/// What the operators and allocators tell the recorder behind recordOperators(). Called only while a sink is on.
+/// Calls from the operators and allocators to the recorder of recordOperators(). Called only while a sink is on.
 namespace lacuna::rt::instrument {
 
 inline constexpr std::uint32_t kRecorderSink = 4;

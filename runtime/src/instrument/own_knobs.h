@@ -7,8 +7,8 @@
 
 #include "instrument/observer.h"
 
-/// Knobs that the runtime knows by itself. The first value of each that a process tells stays, the program's own or the
-/// runtime's: a second loader, for validation say, changes nothing.
+/// Knobs that the runtime knows by itself. The first value of each that a process reports stays, the program's own or
+/// the runtime's: a second loader, for validation say, changes nothing.
 namespace lacuna::rt::instrument {
 
 #define LACUNA_RT_OWN_KNOBS(KNOB)           \
@@ -37,7 +37,7 @@ inline void tellKnob(OwnKnob knob, std::string_view value) {
 inline void tellSwitch(OwnKnob knob, bool on) {
   tellKnob(knob, on ? "on" : "off");
 }
-/// The program told this knob itself.
+/// The program reported this knob itself.
 void knobWasTold(std::string_view name);
 
 }  // namespace lacuna::rt::instrument

@@ -4,7 +4,7 @@
 
 #include "instrument/observer.h"
 
-/// What the NVTX side of the observer tells the table of rt::profile.
+/// Calls from the NVTX side of the observer to the table of rt::profile.
 namespace lacuna::rt::instrument {
 
 void tableOperator(const OpContext& op, std::int64_t totalNs);

@@ -151,7 +151,7 @@ void finishSettings() {
 
 namespace {
 
-/// Of a setting with a word for each of the two.
+/// Reads a setting with a word for each of the two states.
 bool wordAsSet(std::string_view knob, std::string_view word, std::string_view other, std::string_view thing,
                bool chosen) {
   const auto text = settingOf(knob);

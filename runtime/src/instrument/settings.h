@@ -22,7 +22,7 @@ void finishSettings();
 
 /// A switch as the program chose it, or as a setting overrides it.
 bool switchAsSet(std::string_view knob, std::string_view thing, bool chosen);
-/// Whether a call that clears gradients drops them, as the program chose or a setting has it.
+/// True when a call that clears gradients drops them, as the program chose or a setting has it.
 bool clearsToNone(bool chosen);
 
 }  // namespace lacuna::rt::instrument

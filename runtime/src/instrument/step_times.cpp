@@ -87,7 +87,7 @@ class StepTimes {
         writtenNs_(nowNs()) {
     if (wanted()) std::atexit([] { ofProcess().finish("program"); });
   }
-  /// Whether the process and the thread are those that train.
+  /// True when the process and the thread are those that train.
   [[nodiscard]] bool isOurs() const { return getpid() == process_ && std::this_thread::get_id() == thread_; }
   void write() {
     writtenNs_ = nowNs();

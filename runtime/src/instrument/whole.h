@@ -8,8 +8,8 @@
 
 #include "instrument/observer.h"
 
-/// Small operators are told whole, when they are over, to a tool that takes them so (the extension module of
-/// nvtx_schema.h). Until then what is known of one is kept here; when anything else is told in between, that comes
+/// Small operators are reported whole, when they are over, to a tool that takes them so (the extension module of
+/// nvtx_schema.h). Until then what is known of one is kept here; when anything else is reported in between, that comes
 /// first.
 namespace lacuna::rt::instrument {
 
@@ -23,7 +23,7 @@ extern WholeDoor gDoor;
 /// Offers the module to the tool that is attached.
 void openDoor(nvtxDomainHandle_t domain);
 
-/// The operator of this thread that is yet to be told.
+/// The operator of this thread that is yet to be reported.
 struct Pending {
   const OpContext* op = nullptr;
   LacunaRtWhole said{};
@@ -31,13 +31,13 @@ struct Pending {
 extern thread_local constinit Pending tPending;
 
 void tellBegunSlow();
-/// Tells what has begun, before something else is told: its ranges are open from then on.
+/// Reports what has begun, before something else is reported: its ranges are open from then on.
 inline void tellBegun() {
   if (tPending.op != nullptr) [[unlikely]]
     tellBegunSlow();
 }
 
-/// Keeps `op` back; what is told of it goes where this points.
+/// Keeps `op` back; what is reported of it goes where this points.
 inline LacunaRtOperator* beginWhole(const OpContext& op, std::uint64_t name) {
   tellBegun();
   LacunaRtWhole& said = tPending.said;
@@ -50,7 +50,7 @@ inline LacunaRtOperator* beginWhole(const OpContext& op, std::uint64_t name) {
   return &said.op;
 }
 
-/// Where the operator that is yet to be told takes what is told of its memory; null when it is to be told by itself.
+/// Where the operator that is yet to be reported takes its memory event; null when that is to be reported by itself.
 inline LacunaRtMemory* takeMemory(LacunaRtMemoryAction action) {
   LacunaRtWhole& said = tPending.said;
   if (tPending.op == nullptr) return nullptr;
@@ -82,7 +82,7 @@ inline bool takeExecutionEnd() {
   return true;
 }
 
-/// True when the operator was told whole; otherwise its range is open.
+/// True when the operator was reported whole; otherwise its range is open.
 bool endWhole(const OpContext& op);
 
 }  // namespace lacuna::rt::instrument

@@ -6,12 +6,12 @@
 
 #include "lacuna/runtime/serialize.h"
 
-/// What a saved file says of its contents, so that damage shows: XXH3 with 64 bits, as 16 hexadecimal digits.
+/// Checksums in a saved file of its contents, so that damage shows: XXH3 with 64 bits, as 16 hexadecimal digits.
 namespace lacuna::rt {
 
-/// Of the bytes of a tensor, seeded with that of `described`, its type and shape.
+/// The checksum of the bytes of a tensor, seeded with that of `described`, its type and shape.
 std::string checksumOf(const std::string& described, const void* data, std::size_t bytes);
-/// Of keys and values in their order, each with a zero byte behind it.
+/// The checksum of keys and values in their order, each followed by a zero byte.
 std::string checksumOf(const Metadata& metadata);
 
 }  // namespace lacuna::rt

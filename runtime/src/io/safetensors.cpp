@@ -190,7 +190,7 @@ class FileLoader {
     return header;
   }
 
-  /// What is the file's own is no metadata of whoever saved it.
+  /// Takes the file's own entries out: they are no metadata of whoever saved it.
   void takeChecksums() {
     for (auto at = loaded_.metadata.begin(); at != loaded_.metadata.end();) {
       const auto next = std::next(at);

@@ -85,7 +85,7 @@ class HeaderParser {
     return tensor.shape.numel() == 0 ? 0 : bytes;
   }
 
-  /// By their bytes, each of which is one tensor's.
+  /// By their bytes; each byte is one tensor's.
   void order() {
     std::sort(header_.tensors.begin(), header_.tensors.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;

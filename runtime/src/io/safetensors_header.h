@@ -11,8 +11,8 @@
 #include "lacuna/runtime/serialize.h"
 #include "lacuna/runtime/shape.h"
 
-/// The beginning of a file in the safetensors format: the length of a JSON object, and that object, which says what the
-/// bytes behind it are. Nothing here reads a file or makes a tensor.
+/// The beginning of a file in the safetensors format: the length of a JSON object, and that object, which describes the
+/// bytes after it. Nothing here reads a file or makes a tensor.
 namespace lacuna::rt {
 
 inline constexpr const char* kSafetensorsTypes[kDTypeCount] = {"F32", "F64", "BF16", "F16", "I32", "I64", "U8", "BOOL"};
@@ -23,7 +23,7 @@ struct SafetensorsEntry {
   std::string name;
   DType dtype = DType::F32;
   Shape shape;
-  std::uint64_t begin = 0;  ///< of its bytes behind the header
+  std::uint64_t begin = 0;  ///< of its bytes after the header
   std::uint64_t end = 0;
 };
 
@@ -32,15 +32,15 @@ struct SafetensorsHeader {
   Metadata metadata;
 };
 
-/// Throws an Error that says why a file is refused.
+/// Throws an Error with the reason why a file is refused.
 [[noreturn]] void refuseSafetensors(const std::string& file, const std::string& why);
 
-/// How long the JSON is, by the first bytes of a file of this size.
+/// Length of the JSON, by the first bytes of a file of this size.
 [[nodiscard]] std::uint64_t safetensorsHeaderBytes(const std::string& file,
                                                    const std::array<unsigned char, kSafetensorsLengthBytes>& raw,
                                                    std::uint64_t fileBytes);
 
-/// What the JSON says of the `dataBytes` behind it; `file` is named in every complaint.
+/// The JSON's description of the `dataBytes` after it; `file` is named in every complaint.
 [[nodiscard]] SafetensorsHeader parseSafetensorsHeader(const std::string& file, const std::string& json,
                                                        std::uint64_t dataBytes);
 

@@ -11,7 +11,7 @@ namespace lacuna::rt {
 
 namespace {
 
-/// What both cells check; `gates` blocks of `hidden` rows in each weight.
+/// The checks of both cells; `gates` blocks of `hidden` rows in each weight.
 void checkCell(const char* op, const Tensor& x, const Tensor& state, const RecurrentWeights& w, std::int64_t gates) {
   needsDefined(op, "x, weights.input, weights.hidden", x, w.input, w.hidden);
   const std::int64_t hidden = w.hidden.rank() == 2 ? w.hidden.size(1) : -1;

@@ -67,7 +67,7 @@ Tensor emptyLikeHeads(const Shape& shape, const Tensor& x) {
   return emptyStrided(shape, {shape[2] * token, shape[3], token, 1}, options);
 }
 
-/// What the kernel works in comes from the allocator, and ends with the execution.
+/// The memory that the kernel works in comes from the allocator, and ends with the execution.
 template <class Bytes>
 Tensor workspaceOn(Device device, const Bytes& bytes) {
   return device.type == DeviceType::Cpu ? emptyWorkspace(bytes(), device) : Tensor();
@@ -89,15 +89,15 @@ Tensor probabilitiesOf(const Tensor& scores) {
   return where(blind, none, softmax(where(blind, none, scores), -1));
 }
 
-/// What a mask adds to the scores, in the queries' type: false hides.
+/// The values that a mask adds to the scores, in the queries' type: false hides.
 Tensor addedBy(const Tensor& mask, DType type) {
   if (mask.dtype() != DType::Bool) return mask.detach().to(type);
   const Options like{type, mask.device()};
   return where(mask.detach(), zeros({}, like), full({}, kHidden, like));
 }
 
-// What is kept: query, key and sums; value and output where the gradient of the query or the key, which alone depends
-// on them, is needed; and the mask, if there is one.
+// The saved tensors: query, key and sums; value and output where the gradient of the query or the key, which alone
+// depends on them, is needed; and the mask, if there is one.
 constexpr std::size_t kSums = 2;
 constexpr std::size_t kValue = 3;
 constexpr std::size_t kOutput = 4;

@@ -22,7 +22,7 @@ struct ShortCopy {
 };
 using ShortCopies = std::unordered_map<const TensorImpl*, ShortCopy>;
 
-/// Of leaves, made while gradients are recorded.
+/// Copies of leaves, made while gradients are recorded.
 ShortCopies& shortCopies() {
   thread_local ShortCopies copies;
   return copies;
@@ -45,7 +45,7 @@ Tensor shortOf(const Tensor& x) {
   const bool records = recording() && x.requiresGrad();
   if (!records) return keptShort(x);
   dropKeptWeights(x);
-  // What a checkpoint's segment makes it makes again: it keeps nothing.
+  // A checkpoint's segment makes again what it makes: it keeps nothing.
   const bool inSegment = tReplay != nullptr || replaying();
   return x.isLeaf() && !inSegment ? recordedShortOf(x) : x.to(DType::BF16);
 }

@@ -5,7 +5,7 @@
 #include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/tensor.h"
 
-/// What operators do within an Autocast: each names what it takes in another type, and calls itself with that.
+/// The work of operators within an Autocast: each names what it takes in another type, and calls itself with that.
 namespace lacuna::rt {
 
 extern thread_local constinit bool tAutocast;

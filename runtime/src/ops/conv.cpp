@@ -48,7 +48,7 @@ SavedPair unpackPair(Node& n) {
   return pair;
 }
 
-/// What the library works in comes from the allocator too, and ends with the execution.
+/// The memory that the library works in comes from the allocator too, and ends with the execution.
 Tensor workspaceOf(kernel::ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
                    const ConvArguments& arguments, Device device) {
   if (device.type != DeviceType::Cpu) return {};
@@ -63,7 +63,7 @@ const OpInfo kData{"conv2d_grad_input", dataBackward};
 const OpInfo kTransposed{"conv_transpose2d", dataBackward};
 const OpInfo kWeight{"conv2d_grad_weight", weightBackward};
 
-/// Whether a forward may find the weights as another one left them; that of a gradient is none of inference.
+/// Keep: a forward may find the weights as another one left them. A gradient's forward is no inference: UseOnce.
 enum class Weights : std::uint8_t { Keep, UseOnce };
 
 std::shared_ptr<KeptWeights> keptFor(const Op& op, const Tensor& weight, const View& x, const View& y, const View& w,
@@ -167,7 +167,7 @@ std::string describe(const Tensor& x, const Tensor& weight) {
   return "input " + x.shape().toString() + ", weight " + weight.shape().toString();
 }
 
-/// Of conv2d's options and convTranspose2d's.
+/// Takes conv2d's options and convTranspose2d's.
 template <class Options>
 ConvArguments argumentsOf(const char* op, const Tensor& x, const Tensor& weight, const Options& options) {
   const auto check = [&](const char* what, Extent given, std::int64_t least) {

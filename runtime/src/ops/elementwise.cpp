@@ -167,7 +167,7 @@ Tensor fused(const OpInfo& info, Binary kind, const Tensor& gradient, const Tens
 
 const OpInfo kFused{"elementwise_grad"};
 
-/// What takes a gradient's place where there is none. (Times zero, an infinite one would be NaN.)
+/// The tensor that takes a gradient's place where there is none. (Times zero, an infinite one would be NaN.)
 Tensor noneOf(const Tensor& gradient) {
   return zeros({}, {gradient.dtype(), gradient.device()});
 }
@@ -184,7 +184,7 @@ LACUNA_RT_BACKWARD(subBackward) {
   if (n.wanted(1)) out[1] = neg(sumTo(g[0], n.shapes[1]));
 }
 LACUNA_RT_BACKWARD(mulBackward) {
-  // a is saved where b needs a gradient, and b, behind it, where a does.
+  // a is saved where b needs a gradient, and b, after it, where a does.
   if (n.wanted(0)) out[0] = sumTo(mul(g[0], n.unpack(n.needs(1) ? 1 : 0)), n.shapes[0]);
   if (n.wanted(1)) out[1] = sumTo(mul(g[0], n.unpack(0)), n.shapes[1]);
 }

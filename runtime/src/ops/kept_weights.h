@@ -24,7 +24,7 @@ struct KeptWeights {
 /// it until then. Null where the order is the weights' own, where the program may write the weights unseen
 /// (Storage::lent), where they are no parameter, and where there is no memory for it.
 std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::WeightOrder& order);
-/// `x` in bf16, without history: the copy that is kept, where `x` is a parameter of which one may be.
+/// `x` in bf16, without history: the copy that is kept, where `x` is a parameter that may have one.
 Tensor keptShort(const Tensor& x);
 
 }  // namespace lacuna::rt

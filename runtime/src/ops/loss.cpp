@@ -133,7 +133,7 @@ void crossEntropyBackward(Node& n, const Tensor* g, Tensor* out) {
              w = viewOrNone(weight), arguments] { kernel::crossEntropyGrad(to, from, logs, labels, w, arguments); });
 }
 
-/// What losses of classes check.
+/// The checks of losses of classes.
 void checkClasses(const char* op, const Tensor& scores, const Tensor& target, const Tensor& weight) {
   Shape wanted = scores.shape();
   if (wanted.rank() >= 2) wanted.erase(1);

@@ -19,7 +19,7 @@ Tensor rowsOf(const Tensor& x) {
   return x.reshape({rows, x.size(-1)});
 }
 
-/// The backward finds the first factor, where it was kept, in slot 0, and the second one behind it.
+/// The backward finds the first factor, where it was kept, in slot 0, and the second one after it.
 void keepFactors(Node& node, const Tensor& a, const Tensor& b) {
   node.shapes = {a.shape(), b.shape()};
   if (node.needs(1)) node.save(a);

@@ -8,7 +8,7 @@
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/tensor.h"
 
-/// What several operators need.
+/// Things that several operators need.
 namespace lacuna::rt {
 
 /// The type in which sums and statistics of `type` are kept: f32 for the 16-bit ones, where a sum soon stops growing.

@@ -17,7 +17,7 @@
 /// operator.
 namespace lacuna::rt {
 
-/// Whether operators of this thread record.
+/// States if operators of this thread record.
 class GradMode {
  public:
   [[nodiscard]] static bool enabled();

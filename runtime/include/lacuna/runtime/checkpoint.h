@@ -15,7 +15,7 @@ namespace lacuna::rt {
 /// Parameters and buffers by name, as handles (not copies). Throws where two tensors have the same name.
 [[nodiscard]] TensorMap stateOf(const nn::Module& module);
 /// Copies values into the module's parameters and buffers. Names, shapes and types must be exactly the module's;
-/// otherwise it throws, says what differs, and changes nothing.
+/// otherwise it throws, names what differs, and changes nothing.
 void loadState(nn::Module& module, const TensorMap& state);
 
 /// stateOf() as saveTensors() writes it: the file is replaced only when the new one is whole.
@@ -23,8 +23,8 @@ void saveModule(const std::filesystem::path& path, const nn::Module& module, con
 /// loadState() of such a file, with what that and loadTensors() throw. Returns what was saved as metadata.
 Metadata loadModule(const std::filesystem::path& path, nn::Module& module);
 
-/// State tensors, the rate, the number of steps and of each parameter's updates. Parameters are told by their order.
-/// Loading throws, and changes nothing, where the kind of optimizer or the parameters are others.
+/// State tensors, the rate, the number of steps and of each parameter's updates. Parameters are identified by their
+/// order. Loading throws, and changes nothing, where the kind of optimizer or the parameters are others.
 void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer);
 void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer);
 

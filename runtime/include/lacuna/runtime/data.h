@@ -42,7 +42,7 @@ class SampleRandom {
   std::uint64_t state_;
 };
 
-/// What a dataset may use while it makes an example.
+/// The things that a dataset may use while it makes an example.
 class WorkerContext {
  public:
   WorkerContext(std::uint32_t loader, int worker, std::uint64_t batch, std::uint64_t seed,
@@ -190,12 +190,11 @@ struct LoaderOptions {
   unsigned prefetch = 2;  ///< batches in the making or ready, per worker
   WorkerKind kind = WorkerKind::Thread;
   std::uint64_t seed = 0;
-  /// Of a run that goes on: how many epochs it had, and how many batches of the one that it stopped in. The loader's
-  /// first epoch is then that one, in its order and with its random numbers, without these batches.
+  /// For a run that goes on: the epochs that it had, and the batches of the one that it stopped in. The loader's first
+  /// epoch is then that one, in its order and with its random numbers, without these batches.
   std::uint64_t firstEpoch = 0;
   std::size_t firstBatch = 0;
-  /// How long to wait for a batch before giving up with an Error; 0: for ever. Without workers there is nobody to wait
-  /// for.
+  /// Time to wait for a batch before giving up with an Error; 0: for ever. Without workers there is nobody to wait for.
   std::chrono::milliseconds timeout{0};
   /// Batches lie in a ring of staging buffers that is used again and again, one for each batch ahead and two for the
   /// consumer: page-locked memory for a device that copies from it, whole pages on the CPU. A buffer is filled again
@@ -209,7 +208,7 @@ struct LoaderOptions {
   Collate collate;  ///< stackExamples when empty
 };
 
-/// What became of staging buffers (LoaderOptions::pin).
+/// State of the staging buffers (LoaderOptions::pin).
 struct StagingStats {
   std::size_t slots = 0;
   std::size_t bytes = 0;      ///< in all of them

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-/// Annotations of a training loop. All of them cost one branch when nobody listens; docs/nvtx-schema.md says what a
-/// listener sees.
+/// Annotations of a training loop. All of them cost one branch when nobody listens; docs/nvtx-schema.md describes what
+/// a listener sees.
 namespace lacuna::rt {
 
 /// One iteration of training, from construction to destruction, on the training thread. Its memory may be planned
@@ -60,16 +60,16 @@ class LoaderScope {
 
 /// Number for a new loader of this process, from 0.
 [[nodiscard]] std::uint32_t registerLoader();
-/// How many batches are ready.
+/// Reports the number of batches that are ready.
 void loaderQueueDepth(std::uint32_t loader, std::int64_t ready);
 /// A setting of the run under the name that flags and findings use: knob("loader.workers", "4").
 void knob(std::string_view name, std::string_view value);
-/// Whether the runtime tells the knobs that it knows by itself and that the program has not told: those of the first
-/// loader that runs, of optimizers, of how gradients are cleared, and the debug mode. On from the start.
+/// Sets if the runtime reports the knobs that it knows by itself and that the program has not reported: those of the
+/// first loader that runs, of optimizers, of how gradients are cleared, and the debug mode. On from the start.
 void tellOwnKnobs(bool on);
 /// Names the calling thread for tools and debuggers.
 void nameThread(const char* name);
-/// Memory that a library holds for itself: its owner says so.
+/// Memory that a library holds for itself: its owner reports it.
 void externalMemory(const void* address, std::size_t bytes, std::string_view owner, bool allocated);
 /// True when a tool listens (an NVTX injection is attached or rt::profile is on).
 [[nodiscard]] bool observed();

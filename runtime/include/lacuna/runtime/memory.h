@@ -23,7 +23,7 @@ struct MemoryStats {
   std::array<std::size_t, kRoleCount> atPeakByRole{};  ///< the roles' shares when peakActive was reached
 };
 
-/// What became of planned iterations (planMemory).
+/// State of planned iterations (planMemory).
 struct MemoryPlanStats {
   bool on = false;
   bool gaveUp = false;        ///< no recording was followed to its end; recordMemoryPlan() tries again

@@ -8,7 +8,7 @@
 
 #include "lacuna/runtime/memory.h"
 
-/// What a program's operators need of memory: the list of operators with their buffers, and what a planner that knows
+/// The memory that a program's operators need: the list of operators with their buffers, and what a planner that knows
 /// the whole list in advance would get along with.
 namespace lacuna::rt {
 

@@ -40,7 +40,7 @@ class Module {
   void eval() { train(false); }
   [[nodiscard]] bool training() const { return training_; }
   void zeroGrad(bool toNone = true);
-  /// Whether what this module computes is computed once more in the backward instead of being kept (checkpoint()). It
+  /// Sets if the results of this module are computed again in the backward instead of kept (checkpoint()). The module
   /// must live until then.
   void setCheckpoint(bool on) { checkpoint_ = on; }
   /// Gives paths to submodules and full names to parameters, for traces and reports; the root is called `root`.
@@ -50,7 +50,7 @@ class Module {
   virtual Tensor forward(const Tensor& x) = 0;
   /// The interned name of the module's range, for functions beside forward that open one; null while nobody listens.
   const void* rangeName();
-  // A name tells one tensor, or one submodule, of this module; a second one throws.
+  // A name identifies one tensor, or one submodule, of this module; a second one throws.
   Tensor& addParameter(const char* name, Tensor value);
   Tensor& addBuffer(const char* name, Tensor value);
   template <class M>

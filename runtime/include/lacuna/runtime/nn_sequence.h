@@ -7,7 +7,8 @@
 /// Operators and modules for sequences [n, time, features].
 namespace lacuna::rt {
 
-/// Of one layer, for g gates: input [g·hidden, features], hidden [g·hidden, hidden], biases [g·hidden] or undefined.
+/// The weights of one layer, for g gates: input [g·hidden, features], hidden [g·hidden, hidden], biases [g·hidden] or
+/// undefined.
 struct RecurrentWeights {
   Tensor input, hidden, inputBias, hiddenBias;
 };
@@ -61,7 +62,7 @@ class Recurrent : public Module {
   Recurrent(std::int64_t gates, std::int64_t features, std::int64_t hidden, RecurrentOptions recurrent,
             Options options);
   Tensor forward(const Tensor& x) override;
-  /// What the modules' run() does.
+  /// Does the work of the modules' run().
   RecurrentResult runLayers(const Tensor& x, const Tensor& hidden, const Tensor& cell);
   /// One layer in one direction.
   virtual RecurrentResult runLayer(const Tensor& x, const RecurrentWeights& weights, const Tensor& hidden,

@@ -29,7 +29,7 @@ class Optimizer {
   /// Drops the gradients, or fills them with zeros.
   void zeroGrad(bool toNone = true);
   [[nodiscard]] double rate() const { return rate_; }
-  /// What a schedule's curve is a factor on: the last rate that no schedule set.
+  /// The rate that a schedule's curve multiplies: the last rate that no schedule set.
   [[nodiscard]] double baseRate() const { return baseRate_; }
   void setRate(double rate) { setRate(rate, rate); }
   void setRate(double rate, double base) {
@@ -42,7 +42,7 @@ class Optimizer {
   [[nodiscard]] std::int64_t steps() const { return steps_; }
   /// State tensors in a fixed order, undefined where a parameter never had a gradient: for saving (see checkpoint.h).
   [[nodiscard]] std::vector<std::pair<std::string, Tensor>> state() const;
-  /// How often each parameter was updated: a step leaves those without a gradient as they are.
+  /// Number of updates of each parameter: a step leaves those without a gradient as they are.
   [[nodiscard]] const std::vector<std::int64_t>& updates() const { return updates_; }
   /// Copies the state; what is not named is as if there had been no step. Without `updates`, a parameter that has state
   /// counts as updated by every step. Throws, and changes nothing, when a name, shape or type does not belong to this

@@ -34,7 +34,7 @@ class RefCounted {
   std::atomic<std::uint32_t> count_{1};
 };
 
-/// How Ref counts; a type that is incomplete in public headers has overloads of its own. `destroy(T*)`, found by
+/// Counting for Ref; a type that is incomplete in public headers has overloads of its own. `destroy(T*)`, found by
 /// argument-dependent look-up, ends the object.
 template <class T>
 void retainObject(T* object) {

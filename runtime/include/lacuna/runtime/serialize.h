@@ -25,8 +25,8 @@ struct LoadedTensors {
 };
 
 /// Reads such a file into CPU tensors. A file that is damaged, truncated or made to mislead is refused with an Error
-/// that says what is wrong and in which tensor; nothing is allocated beyond the size of the file. In a file of another
-/// program, which has no checksums, changed bytes of a tensor cannot be told.
+/// that names what is wrong and in which tensor; nothing is allocated beyond the size of the file. In a file of another
+/// program, which has no checksums, changed bytes of a tensor cannot be detected.
 [[nodiscard]] LoadedTensors loadTensors(const std::filesystem::path& path);
 
 }  // namespace lacuna::rt

@@ -27,7 +27,7 @@ inline constexpr Device kCpu{};
 inline constexpr Device kMeta{DeviceType::Meta, 0};
 [[nodiscard]] std::string toString(Device device);
 
-/// What memory is for; the numbers are those of nvtx_schema.h.
+/// The purpose of memory; the numbers are those of nvtx_schema.h.
 enum class Role : std::uint8_t {
   Other,
   Parameter,

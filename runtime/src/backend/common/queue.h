@@ -27,10 +27,10 @@ struct Work {
 /// The CPU device's in-order asynchronous queue: one thread runs what is enqueued from any thread, in order. With
 /// LACUNA_SYNC=1, in a forked child and after exit() began, tasks run on the calling thread instead.
 ///
-/// Tasks lie one behind the other in a ring of bytes. A producer takes a lock (see BiasedLock), writes its
-/// task and publishes it with plain stores; who goes to sleep pays for the barrier between the two sides. A small task
-/// runs at once on the calling thread when the queue is idle: whatever it depends on has run by then, and whatever
-/// depends on it is enqueued later.
+/// Tasks lie one after the other in a ring of bytes. A producer takes a lock (see BiasedLock), writes its task and
+/// publishes it with plain stores; who goes to sleep pays for the barrier between the two sides. A small task runs at
+/// once on the calling thread when the queue is idle: whatever it depends on has run by then, and whatever depends on
+/// it is enqueued later.
 class CpuQueue {
  public:
   /// The queue of the process; lives for good.
@@ -76,7 +76,7 @@ class CpuQueue {
   static constexpr std::size_t kUnits = 4096;
   static constexpr std::size_t kLargestTask = 4096;
   static constexpr std::size_t kAhead = 8;
-  /// What the ring holds: this, the task, and an Execution when somebody listens. `run` also ends the task.
+  /// An entry of the ring: this, the task, and an Execution when somebody listens. `run` also ends the task.
   struct Record {
     void (*run)(void* task);  ///< none: the rest of the ring up to its end is unused
     const Name* name;
@@ -129,7 +129,7 @@ class CpuQueue {
     record->units = units;
     record->execution = 0;
     record->sequence = head_.load(std::memory_order_relaxed) + 1;
-    // What comes next is still in the cache of the queue's thread; it is fetched while the operator goes on.
+    // The next entry is still in the cache of the queue's thread; it is fetched while the operator goes on.
     __builtin_prefetch(ring_ + (written_ + kAhead) % kUnits * kUnit, 1);
     __builtin_prefetch(ring_ + (written_ + kAhead + 1) % kUnits * kUnit, 1);
     if (seen) [[unlikely]] {

@@ -77,7 +77,7 @@ struct Sizes {
       : rows(std::min(kBlock, query.shape[2])), keys(key.shape[2]), features(query.shape[3]), width(valueWidth) {}
 };
 
-/// What a thread works in, for one head after the other.
+/// The memory that a thread works in, for one head after the other.
 template <class W>
 struct ForwardRoom {
   W *query, *key, *value, *scores, *out;
@@ -170,7 +170,7 @@ void scoresOf(WideT<T>* scores, const Head<T>& head, const WideT<T>* query, cons
   }
 }
 
-/// What makes probabilities of a row of scores: exp(score - top) · share.
+/// Makes probabilities of a row of scores: exp(score - top) · share.
 template <class W>
 struct Normaliser {
   W top, share;

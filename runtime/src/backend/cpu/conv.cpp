@@ -34,7 +34,7 @@ struct ConvPlan {
   dnnl::primitive primitive;
   std::int64_t parts = 1;
   Operand x, y, weight;
-  memory bias, scratch;  ///< scratch: what the primitive itself works in, behind the copies
+  memory bias, scratch;  ///< scratch: what the primitive itself works in, after the copies
   std::string weightOrder;
   std::size_t copiesBytes = 0;  ///< of the workspace
   std::size_t workspaceBytes = 0;
@@ -97,7 +97,7 @@ Geometry geometryOf(const Operands& of, bool free) {
   return g;
 }
 
-/// What the library makes of a convolution, and the orders in which it wants the operands.
+/// The primitive that the library chooses for a convolution, and the orders in which it wants the operands.
 struct Choice {
   Geometry geometry;
   dnnl::primitive_desc primitive;
@@ -251,7 +251,7 @@ void bring(const dnnl::primitive& reorder, const memory& from, const memory& to,
   reorder.execute(stream, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
-/// Of one part of the pictures. The weights of the first serve the others.
+/// Runs one part of the pictures. The weights of the first serve the others.
 void runPart(ConvPlan& plan, const Operand& result, bool first, bool arranged, dnnl::stream& stream) {
   for (const Operand* operand : {&plan.x, &plan.y, &plan.weight}) {
     const bool there = operand == &plan.weight && (arranged || !first);
@@ -274,7 +274,7 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   point(plan.weight, weight.data, memory);
   if (plan.workspaceBytes > plan.copiesBytes) plan.scratch.set_data_handle(memory + plan.copiesBytes);
   if (of.bias) plan.bias.set_data_handle(bias.data);
-  // The library may have chosen otherwise than it said when it was asked.
+  // The library may have chosen otherwise than it answered when it was asked.
   if (!plan.weight.staged || (arranged != nullptr && arranged->order != plan.weightOrder)) arranged = nullptr;
   if (arranged != nullptr) plan.weight.held.set_data_handle(arranged->data);
   const Operand& result = pass == Pass::Forward ? plan.y : pass == Pass::Data ? plan.x : plan.weight;
@@ -338,12 +338,12 @@ bool isEmpty(const View& x, const View& y, const View& weight) {
   return x.shape.numel() == 0 || y.shape.numel() == 0 || weight.shape.numel() == 0;
 }
 
-/// What the library lacks, and what it is not to compute.
+/// True for what the library lacks, and what it is not to compute.
 bool isForLoops(const View& x, const View& y, const View& weight) {
   return x.dtype == DType::F64 || (x.dtype == DType::F32 && cpu::inPlainLoops()) || isEmpty(x, y, weight);
 }
 
-/// What is not runs in the plain loops, or is refused.
+/// All else runs in the plain loops, or is refused.
 bool isForLibrary(const View& x, const View& y, const View& weight) {
   return !isForLoops(x, y, weight) && x.dtype != DType::F16;
 }

@@ -243,7 +243,7 @@ LACUNA_RT_EVERY_WIDTH void mapPixels(T* to, std::int64_t step, std::int64_t pixe
   }
 }
 
-/// Of the values of channels, each channel's group's mean over `width` elements.
+/// For each channel the mean of its group over `width` elements, from the sums of channels.
 template <class W>
 std::vector<W> meansOfGroups(const std::vector<double>& sums, std::int64_t each, std::int64_t width) {
   std::vector<W> means(sums.size());

@@ -26,8 +26,8 @@ namespace lacuna::rt::cpu {
 
 inline constexpr std::int64_t kGrain = 16384;
 
-/// What is added up or compared side by side in a row: each step of one sum would wait for the one before. As many on
-/// every processor, so that all give the same numbers.
+/// Number of values that are added up or compared side by side in a row: each step of one sum would wait for the one
+/// before. As many on every processor, so that all give the same numbers.
 inline constexpr std::int64_t kLanes = 16;
 
 /// step(… step(start, at(0)) …, at(count - 1)), lane by lane and then lane after lane.

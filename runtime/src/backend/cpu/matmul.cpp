@@ -41,7 +41,7 @@ dnnl::memory::desc descriptorOf(View view) {
           dnnl::memory::dims(view.strides.begin(), view.strides.end())};
 }
 
-/// Of a factor. Where one matrix stands for many the library is told so by a size of 1: it stretches that itself.
+/// The descriptor of a factor. A size of 1 marks one matrix that stands for many: the library stretches that itself.
 dnnl::memory::desc descriptorOf(View view, const View& other) {
   for (int d = 0; d + 2 < view.shape.rank(); ++d) {
     if (isStretched(view, d) && !isStretched(other, d)) view.shape[d] = 1;
@@ -142,7 +142,7 @@ bool libraryTakes(const View& view, const View& other) {
   return (column == 1 && row >= view.shape[rank - 1]) || (row == 1 && column >= view.shape[rank - 2]);
 }
 
-/// How a product is made. In bf16 whatever the library does not take, or not on this processor, is made in f32.
+/// The way a product is made. In bf16 whatever the library does not take, or not on this processor, is made in f32.
 enum class Way : std::uint8_t { Library, Loop, Wide };
 
 Way wayOf(const View& out, const View& a, const View& b) {

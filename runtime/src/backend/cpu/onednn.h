@@ -11,11 +11,11 @@
 #include "backend/cpu/parallel.h"
 #include "lacuna/runtime/backend.h"
 
-/// What the kernels that call oneDNN share. Executions of one queue run one after the other; synchronous mode runs them
-/// on several threads, so everything here belongs to its thread.
+/// Things that the kernels that call oneDNN share. Executions of one queue run one after the other; synchronous mode
+/// runs them on several threads, so everything here belongs to its thread.
 namespace lacuna::rt::cpu {
 
-/// Whether what the library can compute goes through plain loops all the same.
+/// True when work that the library can do goes through plain loops all the same.
 inline bool inPlainLoops() {
   return backend() == Backend::Reference;
 }
@@ -24,8 +24,8 @@ struct Library {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 
-  /// What an execution works in: the workspace that it was given. The library may want more than it said when it was
-  /// asked; then it is memory of this thread, which tools see as external.
+  /// The memory that an execution works in: the workspace that it was given. The library may want more than it answered
+  /// when it was asked; then it is memory of this thread, which tools see as external.
   void* memoryFor(const View& workspace, std::size_t bytes);
 
   Library() = default;
@@ -44,7 +44,7 @@ Library& library();
 /// the allocator like any other, and counts for limits, statistics and tools.
 dnnl::primitive_attr inGivenMemory();
 
-/// What a primitive itself works in.
+/// The memory that a primitive itself works in.
 dnnl::memory::desc scratchOf(const dnnl::primitive& primitive);
 
 /// `bytes` in whole cache lines.
@@ -76,8 +76,8 @@ class PlanKey {
   std::string bytes_;
 };
 
-/// What executions will choose, by the key of their primitive. For the thread that enqueues: what the library chooses
-/// depends on the number of threads, so it is asked as the queue's thread will ask.
+/// The choices that executions will make, by the key of their primitive. For the thread that enqueues: what the library
+/// chooses depends on the number of threads, so it is asked as the queue's thread will ask.
 template <class Value>
 class AskedAhead {
  public:
@@ -93,7 +93,7 @@ class AskedAhead {
  private:
   BoundedCache<Value> values_{kMostPlans};
 };
-/// How much memory they work in.
+/// Bytes of the memory that they work in.
 using WorkspaceSizes = AskedAhead<std::size_t>;
 
 }  // namespace lacuna::rt::cpu

@@ -78,7 +78,7 @@ CpuQueue::CpuQueue() : state_(new State) {
 
 // A child of fork() has no queue thread, so it goes on synchronously, and with no OpenMP team; parent and child
 // continue with nothing in flight and no lock held. A thread may hold the queue's lock while it takes an allocator's,
-// and either while it tells a sink or asks for a name.
+// and either while it informs a sink or asks for a name.
 void CpuQueue::installForkHandlers() {
   ::pthread_atfork([] { instance().lockForFork(); }, [] { instance().unlockAfterFork(); },
                    [] {
@@ -194,7 +194,8 @@ void CpuQueue::wake() {
 }
 
 // A producer publishes, then looks for a sleeper, with no barrier between, and so does the queue's thread with those
-// who wait for it or for room; so the sleeper makes all threads pass one after it said that it sleeps, and looks again.
+// who wait for it or for room; so the sleeper makes all threads pass one after it published that it sleeps, and looks
+// again.
 void CpuQueue::sleepBarrier() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!publishBarrier_) processBarrier();
@@ -202,7 +203,7 @@ void CpuQueue::sleepBarrier() const {
 
 void CpuQueue::runNow(const Name& name, const Work& work, void (*run)(void*), void* task) {
   const std::lock_guard lock(state_->runMutex);
-  threadCount();  // tells oneDNN too: in a forked child it would else wait for the OpenMP team of the parent
+  threadCount();  // sets oneDNN's too: in a forked child it would else wait for the OpenMP team of the parent
   runSeen(name, work, run, task);
   if (state_->throwsAtOnce) state_->throwKept(failed_);
 }
@@ -288,7 +289,7 @@ bool CpuQueue::waitForWork(std::uint64_t unit) {
   return true;
 }
 
-// Those who wait for the queue look for what is told here: always when nothing is left, else now and then.
+// Threads that wait for the queue look for what is published here: always when nothing is left, else now and then.
 void CpuQueue::work() {
   tIsQueueThread = true;
   nameThread("cpu:0 queue");
@@ -353,7 +354,7 @@ void CpuQueue::synchronize(const Name& what, LacunaRtSyncKind kind) {
 }
 
 // At exit: what is enqueued still runs; objects that end later than this use the queue synchronously. An error that no
-// wait has thrown is told, or nobody would learn of it.
+// wait has thrown is reported, or nobody would learn of it.
 void CpuQueue::stop() {
   if (!state_->thread.joinable() || synchronous_.load()) return;
   drain();

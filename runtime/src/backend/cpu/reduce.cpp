@@ -20,7 +20,7 @@ namespace {
 template <class T>
 using Sum = std::conditional_t<std::is_floating_point_v<WideT<T>>, double, std::int64_t>;
 
-/// What a reduction of T gives: `Whole` for integers, T for the others.
+/// The type that a reduction of T gives: `Whole` for integers, T for the others.
 template <class T, class Whole>
 using Result = std::conditional_t<std::is_floating_point_v<WideT<T>>, T, Whole>;
 

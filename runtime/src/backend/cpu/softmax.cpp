@@ -58,7 +58,7 @@ LACUNA_RT_EVERY_WIDTH void softmaxGradRow(T* dx, const T* dy, const T* y, std::i
   }
 }
 
-/// What a mean divides by: the number of targets that count, or the sum of the weights of their classes.
+/// The divisor of a mean: the number of targets that count, or the sum of the weights of their classes.
 template <class W>
 double totalOf(const View& target, const W* weights, std::int64_t classes, std::int64_t ignore) {
   const auto* labels = static_cast<const std::int64_t*>(target.data);
@@ -66,7 +66,7 @@ double totalOf(const View& target, const W* weights, std::int64_t classes, std::
   if (weights == nullptr) return static_cast<double>(rows - std::count(labels, labels + rows, ignore));
   double total = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
-    // What is no class was an error of the forward.
+    // A label that is no class was an error of the forward.
     if (labels[r] != ignore && labels[r] >= 0 && labels[r] < classes) total += static_cast<double>(weights[labels[r]]);
   }
   return total;
@@ -91,7 +91,7 @@ double lossOfRow(const T* logs, const WideT<T>* weights, std::int64_t classes, s
   return loss;
 }
 
-/// What a class should have: all, or what smoothing leaves it, times its weight if there are any.
+/// The probability that a class should have: all, or what smoothing leaves it, times its weight if there are any.
 template <class W>
 struct Wanted {
   const W* weights;

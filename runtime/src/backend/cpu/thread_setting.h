@@ -4,7 +4,7 @@
 
 namespace lacuna::rt {
 
-/// What LACUNA_THREADS says; 0 where it says nothing. Throws Error where that is no number of threads.
+/// The value of LACUNA_THREADS; 0 where it is not set. Throws Error where it is no number of threads.
 int threadsFromEnvironment();
 
 }  // namespace lacuna::rt

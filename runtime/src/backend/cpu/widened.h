@@ -10,7 +10,7 @@
 /// loops: kernels work on copies in f32, in the workspace that they are given, and round the result once.
 namespace lacuna::rt::cpu {
 
-/// Whether operands of this type are widened. ONEDNN_MAX_CPU_ISA counts, as for the library itself.
+/// True when operands of this type are widened. ONEDNN_MAX_CPU_ISA counts, as for the library itself.
 bool isWidened(DType type);
 
 /// Takes copies from the front of a workspace. Without one it only counts, and the views have no memory.
@@ -21,7 +21,7 @@ class Widening {
   /// Room for a copy; nothing is in it yet.
   View add(const Shape& shape, const Shape& strides);
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  /// What is left for the kernel itself.
+  /// The memory that is left for the kernel itself.
   [[nodiscard]] View rest() const;
 
  private:
