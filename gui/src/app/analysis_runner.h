@@ -20,8 +20,8 @@ struct Findings {
   QString problem;  ///< why there is no analysis
 };
 
-/// Analyses a trace on a thread of its own. One at a time: start() abandons what was under way, of which nothing is
-/// heard any more. Signals arrive on the thread that the runner lives on.
+/// Analyses a trace on a thread of its own. One at a time: start() abandons the analysis under way, and nothing is
+/// heard of it any more. Signals arrive on the thread that the runner lives on.
 class AnalysisRunner : public QObject {
   Q_OBJECT
 
@@ -30,7 +30,7 @@ class AnalysisRunner : public QObject {
                                                                  const analyzer::AnalysisOptions&)>;
 
   explicit AnalysisRunner(QObject* parent = nullptr);
-  /// What analyses: analyzer::analyse unless told otherwise.
+  /// The function that analyses: analyzer::analyse unless set otherwise.
   void setAnalyse(Analyse analyse) { analyse_ = std::move(analyse); }
   void start(const TracePtr& trace);
   [[nodiscard]] bool busy() const { return busy_; }

@@ -37,7 +37,7 @@ class LiveFollower : public QObject {
   void ended();
 
  private:
-  /// What is known of the file; used by one job at a time.
+  /// The known state of the file; used by one job at a time.
   struct Followed {
     explicit Followed(const QString& path) : store(path.toStdString()) {}
     analyzer::StoreFollower store;

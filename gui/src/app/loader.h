@@ -33,7 +33,7 @@ class Loader : public QObject {
   explicit Loader(QObject* parent = nullptr);
   ~Loader() override;
 
-  /// Where stores come from: Store::open unless told otherwise.
+  /// Where stores come from: Store::open unless set otherwise.
   void setOpener(Opener opener) { opener_ = std::move(opener); }
   void open(const QString& path);
   void cancel();

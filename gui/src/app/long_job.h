@@ -15,7 +15,7 @@ namespace lacuna::gui {
 /// abandons the one before: who starts never waits for its end, only the work that follows does, and the destructor.
 class LongJob {
  public:
-  /// What work goes by.
+  /// The handle that work goes by.
   class Turn {
    public:
     /// False once the work is abandoned. May be called from any thread.
@@ -30,8 +30,8 @@ class LongJob {
           },
           Qt::QueuedConnection);
     }
-    /// What the work calls to say how far it is (0 … 1, and what else there is to say): each percent is handed to
-    /// tell() once, as by post(). Answers wanted().
+    /// A function that the work calls to report how far it is (0 … 1, and what else there is to report): each percent
+    /// is handed to tell() once, as by post(). Answers wanted().
     template <class Tell>
     [[nodiscard]] auto progress(Tell tell) const {
       return [turn = *this, tell = std::move(tell), told = -1](double share, const auto&... more) mutable {

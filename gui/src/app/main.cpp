@@ -50,7 +50,7 @@ void leaveWithoutDisplay() {
   ::_exit(1);
 }
 
-/// The offscreen platform says of each window that it keeps no size limits; nobody who takes a picture need know.
+/// The offscreen platform prints for each window that it keeps no size limits; nobody who takes a picture need know.
 QtMessageHandler printMessage = nullptr;
 void printButConfessions(QtMsgType type, const QMessageLogContext& context, const QString& message) {
   if (type == QtFatalMsg && message.contains(QLatin1String("platform plugin"))) leaveWithoutDisplay();

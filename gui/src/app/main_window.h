@@ -53,13 +53,13 @@ class MainWindow : public QMainWindow {
   void restoreLook();
   /// A window that forgets writes nothing to the settings, and opens a trace as if for the first time.
   void setRemembering(bool on) { remembering_ = on; }
-  /// The current page as .png or .svg, or as what else Qt writes; a name that does not say gets a PNG.
-  /// `problem` tells why it could not be written.
+  /// The current page as .png or .svg, or as what else Qt writes; a name without a format gets a PNG. `problem` gets
+  /// the reason why it could not be written.
   bool savePictureTo(const QString& path, QString* problem = nullptr);
-  /// The figures of the current page as comma-separated values; empty where it has none. `cut` tells whether there are
-  /// more of them than that.
+  /// The figures of the current page as comma-separated values; empty where it has none. `cut` states if there are more
+  /// of them than that.
   [[nodiscard]] QString pageCsv(bool* cut = nullptr) const;
-  /// Writes such figures, and says so in the status bar.
+  /// Writes such figures, and reports it in the status bar.
   void writeData(const QString& path, const QString& csv, bool cut);
 
   [[nodiscard]] const TracePtr& trace() const { return trace_; }
@@ -79,7 +79,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] ErrorPage* errorPage() const { return error_; }
   /// Something is still being worked out in the background.
   [[nodiscard]] bool busy() const;
-  /// How long the last analysis took.
+  /// Duration of the last analysis.
   [[nodiscard]] qint64 analysisMs() const { return analysisMs_; }
   /// "welcome", "loading", "error" or "trace".
   [[nodiscard]] QString state() const;
@@ -104,14 +104,14 @@ class MainWindow : public QMainWindow {
   void makeViewMenu();
   void makeGoMenu();
   void makeHelpMenu();
-  /// What pages offer as buttons and keys of their own, by name for the palette.
+  /// The commands that pages offer as buttons and keys of their own, by name for the palette.
   void makePageCommands();
   void chooseFile();
   void showTrace(const TracePtr& trace);
   void showGrown(const TracePtr& trace);
   void showFailure(const QString& path, const QString& message);
   void showSummary();
-  /// What the status bar counts, to be read.
+  /// The warnings that the status bar counts, to be read.
   void showWarnings();
   void analyse();
   void remember(const QString& path);

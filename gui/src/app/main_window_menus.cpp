@@ -101,7 +101,7 @@ void MainWindow::showWarnings() {
   showText(this, tr("Warnings about the file"), warnings.join(QLatin1Char('\n')));
 }
 
-/// Keys that the timeline takes itself, with or without Ctrl, stand behind a tab: a menu shows them and claims none.
+/// Keys that the timeline takes itself, with or without Ctrl, stand after a tab: a menu shows them and claims none.
 void MainWindow::makeGoMenu() {
   QMenu* go = menuBar()->addMenu(tr("&Go"));
   TimelineView* timeline = timeline_->view();

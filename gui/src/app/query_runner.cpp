@@ -33,7 +33,7 @@ constexpr int kAgainMs = 20;
 
 }  // namespace
 
-/// What a link leads to; where it leads to nothing, writing there fails and says why.
+/// The place that a link leads to; where it leads to nothing, writing there fails with a reason.
 std::filesystem::path placeOf(const QString& path) {
   auto place = prof::behindLinks(path.toStdString());
   return place ? *std::move(place) : std::filesystem::path(path.toStdString());
@@ -199,7 +199,7 @@ void QueryRunner::run(const TracePtr& trace, const QString& sql) {
       chunk = std::make_shared<SqlChunk>();
       chunk->columns = columns;
     };
-    // What is on its way when the run is cancelled is wanted no more.
+    // Rows on their way when the run is cancelled are wanted no more.
     const auto flush = [&] {
       post(generation, [this, full = std::shared_ptr<const SqlChunk>(chunk)] {
         if (!stop_) Q_EMIT rowsArrived(full);

@@ -62,7 +62,7 @@ class QueryRunner : public QObject {
   std::mutex mutex_;
   analyzer::Query* running_ = nullptr;  // guarded by mutex_
   std::atomic<bool> stop_ = false;
-  std::atomic<bool> ended_ = true;  ///< the thread has nothing to do any more but to say so
+  std::atomic<bool> ended_ = true;  ///< the thread has nothing to do any more but to report it
   std::uint64_t mostRows_ = kMostRows;
   TracePtr reported_;              ///< the trace that report_ is of
   analyzer::ReportTables report_;  ///< analysed once, for all queries over the trace

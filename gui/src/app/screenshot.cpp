@@ -47,7 +47,7 @@ void complain(const QString& problem) {
   if (!problem.isEmpty()) QTextStream(stderr) << "lacuna-gui: " << problem << "\n";
 }
 
-/// What needs the analysis. Answers with what cannot be shown of this trace, if anything.
+/// Arranges what needs the analysis. Answers with what cannot be shown of this trace, if anything.
 QString arrangeFindings(MainWindow& window, const StartRequest& request) {
   if (request.play.isEmpty() && request.finding == 0) return {};
   const auto& analysis = window.findings().analysis;
@@ -70,7 +70,7 @@ QString arrangeFindings(MainWindow& window, const StartRequest& request) {
   return {};
 }
 
-/// Of the events that end after `from` and have this text in their names, the one that begins first.
+/// The event that begins first of those that end after `from` and have this text in their names.
 std::optional<EventPlace> firstNamed(const Trace& trace, const QString& text, prof::TimeNs from) {
   std::optional<EventPlace> first;
   prof::TimeNs firstNs = 0;

@@ -14,7 +14,7 @@ namespace lacuna::gui {
 
 class MainWindow;
 
-/// What the command line asks for.
+/// The requests of the command line.
 struct StartRequest {
   QString file;
   QString second;  ///< to compare with

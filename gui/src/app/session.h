@@ -10,7 +10,7 @@ namespace lacuna::gui {
 
 class TimelineView;
 
-/// What is remembered of a trace between two times that it is opened: the stretch that was shown, bookmarks and notes,
+/// Remembers the state of a trace between two times that it is opened: the stretch that was shown, bookmarks and notes,
 /// which tracks were folded or pinned, and the page. Kept in the settings under the path of its file, for that
 /// recording alone and for the traces that were opened last.
 void saveTraceSession(const Trace& trace, const TimelineView& view, const QString& page);

@@ -53,7 +53,7 @@ TableColumn asBars(TableColumn column) {
   return column;
 }
 
-/// What a text of a figure sorts by: its unit, then its size.
+/// The key that a text of a figure sorts by: its unit, then its size.
 using FigureKey = std::pair<int, double>;
 
 /// Texts of figures, aligned as numbers are, which sort by these keys and not by their letters.
@@ -82,7 +82,7 @@ Kind kindOf(analyzer::ColumnKind kind) {
   }
 }
 
-/// What recording may have added to each of a column's figures.
+/// Notes what recording may have added to each of a column's figures.
 void addBands(const analyzer::Table& table, std::size_t band, TableColumn& figures) {
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const std::string share = table.text(row, band);
@@ -138,7 +138,7 @@ TableData kernelTableOf(const analyzer::Analysis& analysis) {
 TableData operatorTableOf(const analyzer::Analysis& analysis, bool byShapes) {
   const auto& rows =
       byShapes ? analysis.of<analyzer::OperatorTables>().byShapes : analysis.of<analyzer::OperatorTables>().byName;
-  // What an operator costs is the device's time where there is any.
+  // The cost of an operator is the device's time where there is any.
   const bool device = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.deviceNs > 0; });
   return tableOf(analyzer::reportTable(analysis, byShapes ? "operators" : "operator_names"),
                  device ? "device_ns" : "host_self_ns");

@@ -54,7 +54,7 @@ QString enumWords(prof::MemoryKind v) {
                  QT_TRANSLATE_NOOP("Details", "managed"), QT_TRANSLATE_NOOP("Details", "device, static"),
                  QT_TRANSLATE_NOOP("Details", "managed, static")});
 }
-/// How the payload is stored is nothing to read.
+/// The way the payload is stored is nothing to read.
 QString enumWords(prof::PayloadType) {
   return {};
 }
@@ -81,7 +81,7 @@ QString valueOf(const Trace& trace, const prof::ColumnSpec& column, Value value)
   } else if constexpr (std::is_same_v<Value, prof::QueueId>) {
     return named<prof::Queue>(trace, value, [](const prof::Queue& row) { return row.nativeId; });
   } else if constexpr (std::is_same_v<Value, prof::ArgSetId>) {
-    return {};  // argumentsOf() tells what they are
+    return {};  // argumentsOf() gives what they are
   } else if constexpr (std::is_same_v<Value, prof::DeviceId>) {
     return named<prof::Device>(trace, value, [](const prof::Device& row) { return row.index; });
   } else if constexpr (requires { value.value; }) {
@@ -136,7 +136,7 @@ prof::ArgSetId argSetOf(const analyzer::Store& store, const analyzer::EventRef& 
   return {};
 }
 
-/// What a communication kernel carries out, where the trace tells.
+/// The operation that a communication kernel carries out, where the trace has it.
 DetailRows collectiveOf(const Trace& trace, const analyzer::EventRef& event) {
   if (event.table != analyzer::EventRef::Table::Kernel) return {};
   const prof::TimeNs startNs = trace.store->row<prof::Kernel>(event.row).startNs;

@@ -18,7 +18,7 @@ unsigned char lower(char c) {
   return static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-/// What a cell is sorted by. A long double holds every number that SQL has.
+/// The key that a cell is sorted by. A long double holds every number that SQL has.
 struct Key {
   CellKind kind = CellKind::Null;
   long double number = 0;

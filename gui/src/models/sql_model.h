@@ -13,7 +13,7 @@
 
 namespace lacuna::gui {
 
-/// Rows of a query's answer as the query made them, packed: their texts behind each other. Filled on any thread, then
+/// Rows of a query's answer as the query made them, packed: their texts one after the other. Filled on any thread, then
 /// handed over whole.
 struct SqlChunk {
   static constexpr std::size_t kRows = 4096;
@@ -49,7 +49,7 @@ struct SqlRows {
 
   [[nodiscard]] std::size_t count() const { return order ? order->size() : all; }
   [[nodiscard]] Cell cell(std::size_t row, int column) const { return given(order ? (*order)[row] : row, column); }
-  /// Of the row that came as this one, whatever the order.
+  /// The cell of the row that came as this one, whatever the order.
   [[nodiscard]] Cell given(std::size_t row, int column) const {
     const SqlChunk& chunk = *chunks[row / SqlChunk::kRows];
     const std::size_t at =
@@ -58,7 +58,7 @@ struct SqlRows {
   }
 };
 
-/// A query's answer, growing while the query runs. Cells become QStrings only when they are looked at. Sorting (nothing
+/// A query's answer, growing while the query runs. Cells become QStrings only when they are shown. Sorting (nothing
 /// first, then numbers, then texts in any case) and filtering run on the thread pool; the new order arrives when it is
 /// ready, and anew as more rows come.
 class SqlModel : public QAbstractTableModel {
@@ -73,12 +73,12 @@ class SqlModel : public QAbstractTableModel {
   void append(std::shared_ptr<const SqlChunk> chunk);
   /// Keeps rows with a cell that contains `text` in any case.
   void setFilter(const QString& text);
-  /// Whether it shows anything else than the whole answer as it came.
+  /// True when it shows anything else than the whole answer as it came.
   [[nodiscard]] bool isArranged() const { return sortedBy_ >= 0 || !filter_.isEmpty(); }
   [[nodiscard]] const QString& filter() const { return filter_; }
   /// An order is still to come.
   [[nodiscard]] bool busy() const { return job_.busy(); }
-  /// What is shown; views know of the first kStretch rows and of more as they come to their end.
+  /// The rows that are shown; views know of the first kStretch rows and of more as they come to their end.
   [[nodiscard]] const SqlRows& rows() const { return rows_; }
   static constexpr std::size_t kStretch = 500'000;
 

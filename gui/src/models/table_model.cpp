@@ -261,7 +261,7 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
 
 namespace {
 
-/// The figures of a column are in the base unit, which its title says.
+/// The figures of a column are in the base unit, which its title names.
 QString csvTitle(const TableColumn& column) {
   switch (column.kind) {
     case TableColumn::Kind::Duration:

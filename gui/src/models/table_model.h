@@ -18,23 +18,23 @@ struct TableColumn {
   Kind kind = Kind::Text;
   std::vector<QString> texts{};      ///< with numbers: what stands instead of one, where it is not empty
   std::vector<double> numbers{};     ///< no number is what is not known; with texts: what they sort by, if any
-  std::vector<QString> notes{};      ///< per row, where there are any: said when the mouse rests on the cell
+  std::vector<QString> notes{};      ///< per row, where there are any: shown when the mouse rests on the cell
   bool right = false;                ///< a text to be aligned as numbers are
   bool bar = false;                  ///< these numbers are also drawn, as bars behind the first column
   std::vector<std::int8_t> tones{};  ///< per row, where there are any: 1 reads as bad, -1 as good, 0 plain
 };
 using TableData = std::vector<TableColumn>;
 
-/// How many rows a table has.
+/// Number of rows of a table.
 std::size_t rowsOf(const TableData& table);
 
 /// A cell of comma-separated values, in quotes where it needs them.
 QString csvCell(const QString& text);
 
-/// A finished table of any length. Rows are formatted as they are looked at; sorting and filtering run on the thread
-/// pool and the new order arrives when it is ready, unless another is asked for meanwhile; what was sorted stays so, so
-/// that a filter changed or taken away sorts nothing. A view is told of the first kStretch rows and of more as it comes
-/// to their end, since views spend time and memory on every row they know of.
+/// A finished table of any length. Rows are formatted as they are shown; sorting and filtering run on the thread pool
+/// and the new order arrives when it is ready, unless another is asked for meanwhile; what was sorted stays so, so that
+/// a filter changed or taken away sorts nothing. A view learns of the first kStretch rows and of more as it comes to
+/// their end, since views spend time and memory on every row they know of.
 class TableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -72,7 +72,7 @@ class TableModel : public QAbstractTableModel {
   static constexpr std::size_t kStretch = 500'000;
   /// As many rows are sorted and filtered at once when a table is renewed, so that nobody sees them in another order.
   static constexpr std::size_t kAtOnce = 4096;
-  /// Of a cell of the first column: the row's share of the largest number in the column that is drawn as bars.
+  /// For a cell of the first column: the row's share of the largest number in the column that is drawn as bars.
   static constexpr int kShareRole = Qt::UserRole + 1;
 
  Q_SIGNALS:

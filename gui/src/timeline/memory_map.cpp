@@ -17,7 +17,7 @@ constexpr double kGap = 3;
 /// A frame needs as much, for its label and something under it.
 constexpr double kFrameWidth = 64;
 constexpr double kFrameHeight = 40;
-/// What is smaller, in pixels, is neither seen nor hit.
+/// An area that is smaller, in pixels, is neither seen nor hit.
 constexpr double kLeastBlock = 100;
 constexpr double kLeastOrigin = 220;
 constexpr double kLeastOfFew = 12;

@@ -10,11 +10,11 @@
 #include "lacuna/analyzer/memory.h"
 #include "timeline/treemap.h"
 
-/// What is alive at a moment, as nested areas: roles, in them what made the blocks, in that the blocks.
+/// The memory that is alive at a moment, as nested areas: roles, in them what made the blocks, in that the blocks.
 namespace lacuna::gui {
 
 /// Blocks that belong together: those of one origin, an operator or a tensor. The numbers in a tensor's name do not
-/// tell origins apart ("layer.3.weight", "layer.4.weight"), and blocks that nobody named go by their size.
+/// distinguish origins ("layer.3.weight", "layer.4.weight"), and blocks that nobody named go by their size.
 struct BlockGroup {
   std::string name;       ///< "layer.#.weight" where several names meet; empty where nobody named it
   std::size_t first = 0;  ///< in BlockTree::order, largest block first

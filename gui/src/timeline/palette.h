@@ -9,7 +9,7 @@
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/analyzer/ledger.h"
 
-/// Colours, as 0xFFRRGGBB. The categorical ones can be told apart with any common colour blindness, and differ in
+/// Colours, as 0xFFRRGGBB. The categorical ones can be distinguished with any common colour blindness, and differ in
 /// lightness too.
 namespace lacuna::gui {
 
@@ -25,9 +25,9 @@ const Theme& theme(bool dark);
 Colour nameColour(std::string_view name, bool dark);
 Colour kindColour(analyzer::WorkKind kind, bool dark);
 using analyzer::causeColour;
-/// Of memory; the same wherever a role is shown.
+/// The colour of memory; the same wherever a role is shown.
 Colour roleColour(prof::MemoryRole role, bool dark);
-/// Of a counter's curve: memory by role, others by their place.
+/// The colour of a counter's curve: memory by role, others by their place.
 Colour counterColour(std::string_view label, std::size_t place, bool dark);
 /// The n-th colour of a chart.
 Colour chartColour(std::size_t n, bool dark);

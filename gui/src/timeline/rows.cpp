@@ -51,7 +51,7 @@ bool hasOwnNumber(const analyzer::Track& track) {
   return track.thread || track.queue || track.counterTrack;
 }
 
-/// Of a recording that goes on, the process of a thread may be told late.
+/// The process of a thread may become known late while a recording goes on.
 bool isSame(const analyzer::Track& was, const analyzer::Track& now) {
   if (was.process != now.process && !hasOwnNumber(was)) return false;
   auto identity = identityOf(was);

@@ -22,7 +22,7 @@ struct TrackRef {
   friend auto operator<=>(const TrackRef&, const TrackRef&) = default;
 };
 
-/// What the user made of the tracks.
+/// The choices of the user for the tracks.
 struct RowOptions {
   std::set<std::size_t> collapsedGroups;
   std::set<TrackRef> collapsedTracks;    ///< only the topmost lane shows
@@ -65,8 +65,8 @@ bool isQuiet(const analyzer::Track& track);
 /// Where every track lies, from y = 0 down, in logical pixels. What threads and devices do comes before the counters of
 /// processes, which follow below the last device.
 std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options);
-/// What a group is of, or a track of it, whatever it is called and wherever it lies: the same while a recording goes
-/// on, and when its file is opened again.
+/// The key of what a group is of, or a track of it, whatever it is called and wherever it lies: the same while a
+/// recording goes on, and when its file is opened again.
 std::string keyOf(const analyzer::TrackGroup& group);
 std::string keyOf(const analyzer::Track& track);
 /// The same choices for another layout of the same trace: groups and tracks are found by what they are of, what is gone
@@ -81,8 +81,8 @@ std::vector<RowKey> rowsOf(const analyzer::TrackSet& tracks, const analyzer::Evi
 RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options, std::span<const RowKey> wanted);
 /// Where a row lies among those below the pinned ones. Of a ledger that is not there its group; else nothing.
 const Row* findRow(std::span<const Row> rows, const RowKey& key);
-/// How far to scroll a window of this height so that as many of the rows as fit, from the first on, can be seen:
-/// `scrolled`, if they can already.
+/// The position to scroll a window of this height to, so that as many of the rows as fit, from the first on, can be
+/// seen: `scrolled`, if they can already.
 int scrollTo(std::span<const Row> rows, std::span<const RowKey> wanted, int scrolled, int height);
 /// The row at y, or the size of `rows` when there is none.
 std::size_t rowAt(std::span<const Row> rows, int y);

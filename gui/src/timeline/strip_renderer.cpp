@@ -149,7 +149,7 @@ void StripRenderer::drawLane(const Lane& lane, TrackKind kind, const NameStyles&
     if (i == Lane::kNone || static_cast<double>(lane.durNs(i)) < kGapFromPx * npp) continue;
     const double from = static_cast<double>(lane.startNs(i) - grid_.startNs) / npp;
     const double to = static_cast<double>(lane.endNs(i) - grid_.startNs) / npp;
-    // Close by, an event may end further right than any number of pixels says.
+    // Close by, an event may end further right than any number of pixels can express.
     const int last = static_cast<int>(std::min(std::ceil(to), grid_.width + 1.0)) - 1;
     if (last >= x && last < grid_.width)
       line_[static_cast<std::size_t>(last)] = ground_[static_cast<std::size_t>(last)];

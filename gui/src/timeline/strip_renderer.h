@@ -44,7 +44,7 @@ struct Label {
   Colour ink = 0;
 };
 
-/// What to draw: rows of tracks as layOut() gives them, scrolled, through a viewport.
+/// The scene to draw: rows of tracks as layOut() gives them, scrolled, through a viewport.
 struct Scene {
   const analyzer::TrackSet* tracks = nullptr;
   std::span<const Row> rows;

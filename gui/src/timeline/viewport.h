@@ -9,12 +9,13 @@
 
 namespace lacuna::gui {
 
-/// How far a notch of the wheel (120) and a press of a key come closer, wherever a stretch of time is shown.
+/// The factors by which a notch of the wheel (120) and a press of a key come closer, wherever a stretch of time is
+/// shown.
 inline constexpr double kWheelZoom = 0.85;
 inline constexpr double kKeyZoom = 0.7;
 
-/// What stretch of a trace is on screen. A value: integer nanoseconds, always inside its bounds (the whole trace with a
-/// margin), never closer than kClosestNs.
+/// The stretch of a trace that is on screen. A value: integer nanoseconds, always inside its bounds (the whole trace
+/// with a margin), never closer than kClosestNs.
 class Viewport {
  public:
   static constexpr prof::TimeNs kClosestNs = 1000;

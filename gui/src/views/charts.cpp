@@ -164,7 +164,7 @@ std::int64_t stepScale(const analyzer::Steps& steps) {
   for (const analyzer::Step& step : steps.all) lengths.push_back(step.durNs());
   if (lengths.empty()) return 1;
   std::sort(lengths.begin(), lengths.end());
-  // Of two steps neither is usual.
+  // Neither of two steps is usual.
   const std::int64_t usual = lengths.size() < 3 ? lengths.back() : lengths[(lengths.size() - 1) * 19 / 20];
   const auto shown = std::upper_bound(lengths.begin(), lengths.end(), usual * 5 / 2);
   return std::max<std::int64_t>(1, *(shown - 1));
@@ -201,7 +201,7 @@ int StepChart::stepAt(double x) const {
 namespace {
 
 /// The lengths of steps that are cut at the top, each beside its column on the side that has room for it; where neither
-/// has, the tooltip tells it.
+/// has, the tooltip has it.
 void paintCutLengths(QPainter& painter, const QRect& area, const std::vector<analyzer::Step>& steps, double top,
                      double pitch, double bar) {
   const QFontMetrics metrics(painter.font());
@@ -252,7 +252,7 @@ void StepChart::paintEvent(QPaintEvent*) {
                        QBrush(rgb(theme(dark_).text, 200), Qt::BDiagPattern));
     }
     if (cut) {
-      // A gap says that the column goes on, a figure how far.
+      // A gap shows that the column goes on, a figure how far.
       painter.fillRect(QRectF(x - 1, area.top() + 14, bar + 2, 3), rgb(theme(dark_).panel));
     }
     if (static_cast<int>(i) == hovered_) {

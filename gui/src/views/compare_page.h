@@ -33,7 +33,7 @@ class ComparePage : public Page {
   void setAnalysis(AnalysisPtr analysis);
   /// Opens and analyses a second trace in the background; it takes the place of the one before once it is there.
   void openSecond(const QString& path);
-  /// Of what openSecond() began nothing comes any more.
+  /// Nothing comes any more of what openSecond() began.
   void cancel();
   void swap();
   /// The table that is shown, as comma-separated values; empty before there are two runs.

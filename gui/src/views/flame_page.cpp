@@ -68,7 +68,7 @@ void FlamePage::setTrace(const TracePtr& trace) {
 void FlamePage::setGrown(const TracePtr& trace) {
   trace_ = trace;
   stale_ = true;
-  // What is being added up comes to its end first, however often the trace grows.
+  // The sum under way comes to its end first, however often the trace grows.
   if (isVisible() && !job_.busy()) build();
 }
 

@@ -15,7 +15,7 @@ namespace lacuna::gui {
 class FlameView;
 
 /// Where the host's time goes by stacks of ranges: the whole trace, or the stretch selected on the timeline. Built off
-/// the GUI's thread, the first time that the page is looked at.
+/// the GUI's thread, the first time that the page is shown.
 class FlamePage : public Page {
   Q_OBJECT
 
@@ -32,14 +32,15 @@ class FlamePage : public Page {
   [[nodiscard]] QLineEdit* search() const { return search_; }
   /// Every stack with its count and times, as comma-separated values.
   [[nodiscard]] QString csv() const;
-  /// Writes the stacks as flame graph scripts take them, and says what became of it; false where they are not written.
+  /// Writes the stacks as flame graph scripts take them, and reports what became of it; false where they are not
+  /// written.
   bool exportFolded(const QString& path);
   /// Asks where to.
   void chooseExport();
 
  Q_SIGNALS:
   void nameActivated(const QString& name);
-  /// What became of an export.
+  /// The outcome of an export.
   void said(const QString& words);
   void ready();
 

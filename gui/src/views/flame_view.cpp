@@ -25,7 +25,7 @@ constexpr int kLowestPitch = 23;
 constexpr int kHighestPitch = 40;
 constexpr double kNarrowestBar = 0.8;
 
-/// What tells processes apart: their ranks, else their numbers.
+/// The names that distinguish processes: their ranks, else their numbers.
 std::unordered_map<prof::ProcessId, QString> processNames(const Trace& trace) {
   std::unordered_map<prof::ProcessId, QString> names;
   for (std::uint64_t i = 0; i < trace.store->rows<prof::Process>(); ++i) {
@@ -51,7 +51,7 @@ std::vector<QString> threadNames(const Trace& trace, const analyzer::FlameGraph&
   for (const std::uint32_t n : graph.nodes[0].children) {
     const prof::Thread& thread = byId[graph.nodes[n].thread];
     names[n] = trace.name(thread.name);
-    // A recording that goes on has not said yet who its threads are.
+    // A recording that goes on has not named its threads yet.
     if (names[n].isEmpty())
       names[n] = thread.id ? FlameView::tr("thread %1").arg(thread.osTid)
                            : FlameView::tr("thread #%1").arg(graph.nodes[n].thread.value);
@@ -135,7 +135,7 @@ void FlameView::bringIntoSight(std::uint32_t node) {
 
 void FlameView::goTo(std::uint32_t node) {
   select(node);
-  // What is beside what was looked into, or too narrow, is drawn from its caller on.
+  // A node beside the one that was looked into, or too narrow, is drawn from its caller on.
   if (barOf(node).isNull()) focusOn(graph_->nodes[node].parent);
   bringIntoSight(node);
 }
@@ -163,7 +163,7 @@ QString FlameView::searchOf(std::uint32_t node) const {
   const FlameNode& at = graph_->nodes[node];
   if (node == 0 || at.thread) return {};
   QString name = trace_->name(at.name);
-  // Step markers differ in the number behind.
+  // Step markers differ in the number at the end.
   while (at.mergesSteps && !name.isEmpty() && name.back().isDigit()) name.chop(1);
   return name;
 }
@@ -243,7 +243,7 @@ void FlameView::paintBar(QPainter& painter, const Bar& bar) const {
   painter.setPen(rgb(inkOn(fill)));
   const bool both = metrics.horizontalAdvance(shown + time) + 16 < room;
   const QString label = metrics.elidedText(shown, plain ? Qt::ElideMiddle : Qt::ElideRight, room);
-  // Less of a name tells nothing.
+  // Less of a name means nothing.
   if (label.isEmpty() || (label != shown && label.size() <= kFewestCharacters)) return;
   painter.drawText(rect.adjusted(6, 0, -6, 0), Qt::AlignVCenter, label);
   if (both) {

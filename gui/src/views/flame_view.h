@@ -54,9 +54,10 @@ class FlameView : public QAbstractScrollArea {
     std::uint32_t node = 0;
     QRectF rect;
   };
-  /// What finds the ranges of a node by their names; empty where they have none.
+  /// The search that finds the ranges of a node by their names; empty where they have none.
   [[nodiscard]] QString searchOf(std::uint32_t node) const;
-  /// What tells a node from those beside it, also in a graph that has grown: threads have names in common.
+  /// The key that distinguishes a node from those beside it, also in a graph that has grown: threads have names in
+  /// common.
   [[nodiscard]] QString keyOf(std::uint32_t node) const;
   /// The keys from the outermost frame to the node.
   [[nodiscard]] QStringList stackOf(std::uint32_t node) const;

@@ -10,7 +10,7 @@
 
 namespace lacuna::gui {
 
-/// How long the events of one name take: a histogram on a logarithmic scale, with the median marked.
+/// The durations of the events of one name: a histogram on a logarithmic scale, with the median marked.
 class HistogramView : public QWidget {
   Q_OBJECT
 
@@ -32,7 +32,7 @@ class HistogramView : public QWidget {
 
  private:
   [[nodiscard]] QRect plot() const;
-  /// What is written above the bars.
+  /// The text above the bars.
   [[nodiscard]] QString facts() const;
 
   analyzer::TrackKind kind_;

@@ -20,7 +20,7 @@ class LabelPainter {
   void setTrace(TracePtr trace);
   /// The painter draws in logical pixels; labels are in device pixels, `scale` of them to one.
   void paint(QPainter& painter, const std::vector<Label>& labels, double scale);
-  /// Whether any of a name lies in this place, in logical pixels.
+  /// True when any part of a name lies in this place, in logical pixels.
   [[nodiscard]] bool isWrittenOn(const QRectF& place, const std::vector<Label>& labels, double scale);
 
  private:

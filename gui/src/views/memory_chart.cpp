@@ -141,7 +141,7 @@ void MemoryChart::paintBands(QPainter& painter) {
       base[x] += height;
     }
   }
-  // What roles have at a pixel's end, and above them the most that there was within it.
+  // The memory of roles at a pixel's end, and above them the most that there was within it.
   total_->query(grid, cells);
   QPainterPath line;
   bool begun = false;

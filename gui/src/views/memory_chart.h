@@ -65,7 +65,7 @@ class MemoryChart : public QWidget {
   };
   void findLanes();
   [[nodiscard]] QRect plot() const;
-  /// Of a moment far outside of the plot, some place outside of it.
+  /// For a moment far outside of the plot: some place outside of it.
   [[nodiscard]] double xOf(prof::TimeNs timeNs) const;
   [[nodiscard]] double top() const;
   [[nodiscard]] prof::TimeNs timeAt(double x) const;

@@ -159,7 +159,7 @@ QWidget* MemoryPage::makeLower() {
   connect(tabs_, &QTabBar::currentChanged, this, &MemoryPage::showEdit);
   connect(edits_->table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
     showEdit();
-    // Its blocks are those of the peak, so that is what is looked at.
+    // Its blocks are those of the peak, so the peak is shown.
     if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != stats().peakAtNs) toPeak_->click();
   });
   connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);

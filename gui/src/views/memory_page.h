@@ -41,10 +41,10 @@ class MemoryPage : public Page {
   void setCursorMark(prof::TimeNs timeNs);
   [[nodiscard]] TablePage* live() const { return live_; }
   [[nodiscard]] TablePage* leaks() const { return leaks_; }
-  /// What would bring the peak down. The selected edit's blocks stand out in the areas and on the curve.
+  /// The edits that would bring the peak down. The selected edit's blocks stand out in the areas and on the curve.
   [[nodiscard]] TablePage* edits() const { return edits_; }
   [[nodiscard]] TablePage* allocator() const { return allocator_; }
-  /// What the tab in front lists, as comma-separated values.
+  /// The list of the tab in front, as comma-separated values.
   [[nodiscard]] QString csv() const;
   /// "alive", "edits", "allocator", "leaks" or "advice".
   bool showTab(const QString& name);
@@ -54,7 +54,7 @@ class MemoryPage : public Page {
   [[nodiscard]] const std::shared_ptr<const analyzer::MemoryMoment>& moment() const { return moment_; }
   /// Whose memory is shown, where there are several.
   [[nodiscard]] QComboBox* devices() const { return devices_; }
-  /// What would bring the peak of the device that is shown down.
+  /// The edits that would bring down the peak of the device that is shown.
   [[nodiscard]] const std::vector<analyzer::PeakEdit>& peakEdits() const { return peakEdits_; }
   [[nodiscard]] bool busy() const { return job_.busy() || editJob_.busy(); }
 

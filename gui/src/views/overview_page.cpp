@@ -128,7 +128,7 @@ void OverviewPage::resizeEvent(QResizeEvent* event) {
 
 void OverviewPage::arrangeTops() {
   const bool wide = width() >= kWideFrom;
-  // Layouts that go by the width of texts know of a table's least height only where its card says so.
+  // Layouts that go by the width of texts know of a table's least height only where its card sets it.
   for (const Top& top : tops_) top.card->setMinimumHeight(top.card->minimumSizeHint().height());
   const bool filled = std::any_of(tops_.begin() + 1, tops_.end(), [](const Top& top) { return top.model->rows() > 0; });
   topsRow_->setVisible(wide && height() >= kTallFrom && filled);

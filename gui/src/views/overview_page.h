@@ -68,7 +68,7 @@ class OverviewPage : public Page {
   void fillTops();
   /// Shows the lists that there is room for.
   void arrangeTops();
-  /// That the page needs at its width to show the list of causes whole.
+  /// The height that the page needs at its width to show the list of causes whole.
   [[nodiscard]] int heightWithCauses() const;
   void play();
   void showPlayed(const PlayedStep& step);

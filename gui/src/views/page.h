@@ -6,8 +6,9 @@
 
 namespace lacuna::gui {
 
-/// What the window's page bar turns to. Then the keys go to the page's subject. It is no focus proxy of the page: that
-/// would take every Tab which comes in from the page bar, and what stands before it would be out of Tab's reach.
+/// A page that the window's page bar turns to. Then the keys go to the page's subject. It is no focus proxy of the
+/// page: that would take every Tab which comes in from the page bar, and what stands before it would be out of Tab's
+/// reach.
 class Page : public QWidget {
  public:
   using QWidget::QWidget;

@@ -53,7 +53,7 @@ std::vector<Run> runsOf(const QRgb* line, int width, int y, int dropped) {
 
 using Rects = std::unordered_map<QRgb, QList<QRect>>;
 
-/// What goes on in the next line keeps its top; what does not is a rectangle.
+/// A run that goes on in the next line keeps its top; one that does not is a rectangle.
 void close(std::vector<Run>& open, std::vector<Run> next, int y, Rects& rects) {
   auto same = next.begin();
   for (const Run& run : open) {

@@ -10,7 +10,7 @@ class QPainter;
 /// Pictures that stay sharp at any size: shapes instead of pixels.
 namespace lacuna::gui {
 
-/// Whether what is painted is kept as shapes and texts, as in an SVG.
+/// True when what is painted is kept as shapes and texts, as in an SVG.
 bool keepsShapes(const QPainter& painter);
 /// Paints a picture of flat areas (Format_RGB32) as rectangles that cover the same pixels: at most as many as it has
 /// runs of one colour, in at most kMostColours colours, the nearest to its own.

@@ -259,7 +259,7 @@ void SqlPage::setTrace(const TracePtr& trace) {
   runner_->cancel();
   trace_ = trace;
   model_->begin({});
-  // Nothing said of the trace before holds for this one.
+  // No message about the trace before holds for this one.
   answered_.clear();
   notice_->hide();
   notice_->clear();
@@ -310,7 +310,7 @@ void SqlPage::fillTables() {
   tables_->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
 }
 
-/// Behind the trace's own tables, of which there are `place`.
+/// After the trace's own tables; there are `place` of them.
 void SqlPage::addReportTables(int place) {
   if (tables_->topLevelItemCount() > place) return;
   for (const analyzer::Table& report : analyzer::reportTables({})) {
@@ -387,7 +387,7 @@ void SqlPage::fitColumns() {
     wanted.push_back(table_->columnWidth(column) + 16);
     room -= std::min(kWidestColumn, wanted.back());
   }
-  // What is left over goes to long names.
+  // The room that is left over goes to long names.
   for (int column = 0; column < model_->columnCount(); ++column) {
     const int width = wanted[static_cast<std::size_t>(column)];
     const int more = std::clamp(width - kWidestColumn, 0, std::max(0, room));

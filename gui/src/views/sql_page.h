@@ -35,7 +35,7 @@ class SqlPage : public Page {
   [[nodiscard]] SqlModel* model() const { return model_; }
   [[nodiscard]] QueryRunner* runner() const { return runner_; }
   [[nodiscard]] QString status() const;
-  /// What is said where the table holds only the first rows of an answer; empty where it holds all.
+  /// The text that is shown where the table holds only the first rows of an answer; empty where it holds all.
   [[nodiscard]] QString notice() const;
   /// Asks for a file and writes the whole answer there, or the rows that are shown where they are sorted or filtered.
   void chooseExport();
@@ -55,12 +55,12 @@ class SqlPage : public Page {
   void fillTables();
   void addReportTables(int place);
   void say(const QString& words, bool error = false);
-  /// What there is to say before the first statement.
+  /// The text before the first statement.
   static QString hint();
   void showFailure(const QString& message, int position);
   void setBusy(bool busy);
   void fitColumns();
-  /// How many rows there are, and how many of them are shown.
+  /// Writes the number of rows, and of those that are shown.
   void sayRows();
 
   TracePtr trace_;

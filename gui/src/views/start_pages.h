@@ -11,7 +11,7 @@ class QPushButton;
 
 namespace lacuna::gui {
 
-/// What a newcomer sees: how to record a run, how to open one, and what was open before.
+/// The page that a newcomer sees: how to record a run, how to open one, and what was open before.
 class WelcomePage : public QWidget {
   Q_OBJECT
 

@@ -129,7 +129,7 @@ void StepDrawing::paintBlock(QPainter& painter, int top, const QString& name, co
     const bool work = stretch.kind == DrawnStep::Kind::Work;
     const auto lane = work ? static_cast<int>(std::min(stretch.queue, kMostQueues - 1)) + 1 : 0;
     const double left = xOf(stretch.startNs);
-    // A sliver of a gap tells pieces of work apart where there is room for it.
+    // A sliver of a gap keeps pieces of work apart where there is room for it.
     const double w = xOf(stretch.endNs) - left;
     const QRectF at(left, top + lane * pitch, work && w > 3 ? w - 0.7 : w, high);
     const Colour fill = causeColour(causeOf(stretch), dark_);

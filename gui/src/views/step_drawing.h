@@ -10,7 +10,7 @@ class QPainter;
 
 namespace lacuna::gui {
 
-/// What a change would make of the step: as the simulator plays it now, and with the change.
+/// The effect of a change on the step: as the simulator plays it now, and with the change.
 struct PlayedStep {
   analyzer::Prediction prediction;
   analyzer::DrawnStep before, after;
@@ -27,7 +27,7 @@ class StepDrawing : public QWidget {
   explicit StepDrawing(QWidget* parent = nullptr);
   void setStep(PlayedStep step, bool dark);
   [[nodiscard]] const PlayedStep& step() const { return step_; }
-  /// What a lane of a step is called, as on the timeline where there are several queues; the first is the host's.
+  /// The name of a lane of a step, as on the timeline where there are several queues; the first is the host's.
   static QString laneName(const analyzer::DrawnStep& step, std::size_t lane);
 
  protected:

@@ -58,7 +58,7 @@ void StepLines::paintLine(QPainter& painter, const analyzer::Steps& steps, doubl
     i == 0 ? path.moveTo(at) : path.lineTo(at);
   }
   QPen pen(rgb(chartColour(after ? 0 : 1, dark_)), 1.8);
-  if (!after) pen.setStyle(Qt::DashLine);  // told apart without colour, too
+  if (!after) pen.setStyle(Qt::DashLine);  // distinct without colour, too
   painter.strokePath(path, pen);
 }
 

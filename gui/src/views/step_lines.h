@@ -25,7 +25,7 @@ class StepLines : public QWidget {
  private:
   void paintLine(QPainter& painter, const analyzer::Steps& steps, double top, std::size_t most, bool after) const;
   [[nodiscard]] QRect plot() const;
-  /// What the first step and the last are called.
+  /// The names of the first step and the last.
   [[nodiscard]] std::pair<QString, QString> ends() const;
 
   std::shared_ptr<const analyzer::Analysis> before_, after_;

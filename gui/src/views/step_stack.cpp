@@ -178,7 +178,7 @@ void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRec
   }
   picture.setDevicePixelRatio(scale);
   gui::paintPicture(painter, at.topLeft(), picture);
-  // A gap says that the step goes on beyond the scale.
+  // A gap shows that the step goes on beyond the scale.
   if (whole > at.width() + 1) painter.fillRect(at.right() - 12, at.y(), 4, at.height(), rgb(t.window));
 }
 

@@ -28,7 +28,7 @@ class StepsPage : public Page {
 
  private:
   void showDetails();
-  /// What the colours of the causes stand for, of those that are seen.
+  /// Shows what the colours of the causes stand for, of those that are seen.
   void showLegend();
 
   std::shared_ptr<const analyzer::Analysis> analysis_;

@@ -76,7 +76,7 @@ QString selectedText(const QTableView& table) {
   return lines.join(QLatin1Char('\n'));
 }
 
-/// Of the first rows; the others are taken to be alike.
+/// The width of the first rows; the others are taken to be alike.
 int contentWidth(const TableModel& model, int column, const QFontMetrics& font) {
   int widest = 0;
   for (int row = 0; row < std::min(model.rowCount(), kMeasuredRows); ++row) {
@@ -213,7 +213,7 @@ void TablePage::setTable(TableData table, int wide) {
 }
 
 void TablePage::fitRoom() {
-  // What lies below a short table comes right below it, however tall the window.
+  // The part below a short table comes right below it, however tall the window.
   const bool few = detail_ && model_->rows() <= kFewRows;
   table_->setMaximumHeight(few ? table_->horizontalHeader()->sizeHint().height() +
                                      (static_cast<int>(model_->rows()) + 1) * kRowHeight

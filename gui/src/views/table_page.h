@@ -38,13 +38,13 @@ class TablePage : public Page {
  Q_SIGNALS:
   void nameActivated(const QString& name);
   void nameSelected(const QString& name);
-  /// What became of an export.
+  /// The outcome of an export.
   void said(const QString& words);
 
  private:
   void chooseExport();
   void fitRoom();
-  /// The texts of a row of the data, which tell it apart.
+  /// The texts of a row of the data, which identify it.
   [[nodiscard]] QString keyOf(std::size_t row) const;
 
   TableModel* model_;

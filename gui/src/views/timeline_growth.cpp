@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/timeline_view.h"
 
-/// What stays of the timeline when its trace has more in it.
+/// The parts of the timeline that stay when its trace has more in it.
 namespace lacuna::gui {
 
 namespace {
@@ -16,7 +16,7 @@ std::optional<EventPlace> movedPlace(const Trace& from, const EventPlace& place,
     const analyzer::TrackGroup& group = to.tracks->groups[g];
     for (std::size_t t = 0; t < group.tracks.size(); ++t) {
       const analyzer::Track& track = group.tracks[t];
-      // The process of a thread may be told late.
+      // The process of a thread may become known late.
       const bool otherProcess = track.process != was.process && !was.thread && !was.queue;
       if (track.kind != was.kind || track.thread != was.thread || track.queue != was.queue || otherProcess) continue;
       for (std::size_t n = 0; n < track.lanes.size(); ++n) {

@@ -11,7 +11,7 @@
 #include "views/timeline_metrics.h"
 #include "views/timeline_view.h"
 
-/// What mouse and wheel do to the timeline, and which events lie beside each other.
+/// The effects of mouse and wheel on the timeline, and which events lie beside each other.
 namespace lacuna::gui {
 
 using analyzer::Lane;
@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kWheelPan = 0.12;  // for each notch of 120
 constexpr int kWheelScroll = 3 * kLanePitch;
-constexpr int kNotch = 120;  // a touchpad tells of less at a time
+constexpr int kNotch = 120;  // a touchpad reports less at a time
 constexpr int kDragFromPx = 4;
 
 }  // namespace
@@ -186,7 +186,7 @@ void TimelineView::selectAcross(int step) {
   const TimeNs at = from.startNs(selected_->event) + from.durNs(selected_->event) / 2;
   std::vector<std::pair<TrackRef, int>> lanes;
   std::size_t here = 0;
-  // What is pinned is there twice; only its place in its group counts.
+  // A pinned row is there twice; only its place in its group counts.
   const auto first =
       std::find_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.kind == Row::Kind::Group; });
   for (const Row& row : std::span(first, rows_.end())) {

@@ -10,7 +10,7 @@
 #include "views/timeline_view.h"
 #include "views/words.h"
 
-/// What keys do to the timeline: everything that the mouse does.
+/// The effects of keys on the timeline: everything that the mouse does.
 namespace lacuna::gui {
 
 using prof::TimeNs;
@@ -69,7 +69,7 @@ void TimelineView::setCurrentRow(std::optional<RowKey> row) {
 }
 
 void TimelineView::moveRow(int step) {
-  // What is pinned is there twice; only its place in its group counts.
+  // A pinned row is there twice; only its place in its group counts.
   const auto isGroup = [](const Row& row) { return row.kind == Row::Kind::Group; };
   const auto first = std::find_if(rows_.begin(), rows_.end(), isGroup) - rows_.begin();
   const auto last = static_cast<std::ptrdiff_t>(rows_.size()) - 1;

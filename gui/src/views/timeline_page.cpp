@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kAreaDelayMs = 120;
 constexpr int kWidestSide = 380;
-/// What is around a place of a finding shows what is different there.
+/// The surroundings of a finding's place show what is different there.
 constexpr double kFindingShare = 0.3;
 constexpr int kBookmarkReach = 6;  // pixels
 
@@ -39,7 +39,7 @@ QLineEdit* input(const QString& what, QWidget* parent) {
   return out;
 }
 
-/// Of a moment the step that it lies in, or as much as a step around it; all else as it is.
+/// For a moment, the step that it lies in, or as much as a step around it; all else as it is.
 prof::TimeWindow withStep(prof::TimeWindow place, const analyzer::Analysis& analysis) {
   if (place.endNs > place.startNs) return place;
   for (const analyzer::Step& step : analysis.steps.all) {

@@ -41,7 +41,7 @@ class TimelinePage : public Page {
   [[nodiscard]] QString searchResult() const;
   using CountMatches =
       std::function<std::uint64_t(const analyzer::TrackSet&, const analyzer::NameMatches&, const analyzer::Progress&)>;
-  /// What counts the events found: analyzer::countMatches unless told otherwise.
+  /// The function that counts the events found: analyzer::countMatches unless set otherwise.
   void setCountMatches(CountMatches count) { countMatches_ = std::move(count); }
   [[nodiscard]] bool busy() const {
     return launching_ || linkJob_.busy() || argumentJob_.busy() || searching_ || findJob_.busy();
@@ -55,7 +55,7 @@ class TimelinePage : public Page {
   [[nodiscard]] FindingPanel* finding() const { return finding_; }
   /// Looks for the next event whose name contains the searched text, off the GUI's thread, and selects it.
   void findNext(bool forward);
-  /// Finds out what matches, on a thread of its own, and says how far that is; calls the search before off.
+  /// Finds out what matches, on a thread of its own, and reports how far that is; calls off the search before.
   void searchFor(const QString& text);
   /// From a launch to its work, or back.
   void followLink();
@@ -64,7 +64,7 @@ class TimelinePage : public Page {
   void askForNote();
   void setNote(prof::TimeNs timeNs, const QString& note);
   /// The events of the selected stretch, or of what is shown, in the lanes that are shown; at most mostCsvRows(), and
-  /// `cut` tells whether there are more.
+  /// `cut` states if there are more.
   [[nodiscard]] QString csv(bool* cut = nullptr) const;
   [[nodiscard]] int mostCsvRows() const { return mostCsvRows_; }
   /// A smaller limit, to see what happens at it.
@@ -76,7 +76,7 @@ class TimelinePage : public Page {
   /// The fix of the finding that is shown is to be played.
   void playWanted(const QString& knob);
   void sumsReady();
-  /// What belongs to the selected event is known and drawn.
+  /// The links of the selected event are known and drawn.
   void linksReady();
   /// It is known how many events match the search.
   void searched();
@@ -93,7 +93,7 @@ class TimelinePage : public Page {
   using Matches = std::shared_ptr<const analyzer::NameMatches>;
   void callSearchOff();
   void showFound(const Matches& names, std::uint64_t events);
-  /// What stands below the search.
+  /// Sets the text below the search.
   void setFound(const QString& what);
   /// To the next event of those that are known to match.
   void goToMatch(bool forward);

@@ -15,7 +15,7 @@
 #include "views/timeline_page.h"
 #include "views/words.h"
 
-// What the page asks of the trace, off the GUI's thread: links, names that match, sums of a stretch.
+// The questions of the page to the trace, off the GUI's thread: links, names that match, sums of a stretch.
 
 namespace lacuna::gui {
 
@@ -181,7 +181,7 @@ void TimelinePage::showArea() {
   areaJob_.cancel();
   if (!area) sums_->setTable({});
   if (!area || !view_->trace()) return;
-  // Of a trace that grows the sums stay until the new ones are there.
+  // The sums of a trace that grows stay until the new ones are there.
   const bool same = sums_->rows() > 0 && summed_.startNs == area->startNs && summed_.endNs == area->endNs;
   if (!same) areaTitle_->setText(tr("Summing up…"));
   areaJob_.start(

@@ -117,7 +117,7 @@ class TimelineView : public QWidget {
 
   /// The picture of the tracks alone, for measurements: draws the base layer now.
   void renderNow();
-  /// How often the base layer was drawn so far.
+  /// Number of times that the base layer was drawn so far.
   [[nodiscard]] int picturesDrawn() const { return picturesDrawn_; }
   /// The rectangle of an event in widget coordinates; empty when it is not on screen.
   [[nodiscard]] QRectF eventRect(const EventPlace& place) const;
@@ -126,7 +126,7 @@ class TimelineView : public QWidget {
   [[nodiscard]] QRect rowRect(std::size_t row) const;
   [[nodiscard]] int headerWidth() const { return headerWidth_; }
   [[nodiscard]] QString describe(const EventPlace& place) const;
-  /// What stands in place of tracks where there are none.
+  /// The text in place of tracks where there are none.
   [[nodiscard]] QString emptyWords() const;
   /// "3 counters at zero": what the row of those is called.
   static QString quietWords(int counters);
@@ -185,7 +185,7 @@ class TimelineView : public QWidget {
   [[nodiscard]] QString momentWords(prof::TimeNs timeNs) const;
   /// The event in the middle of what is shown, for those who have selected none.
   void selectSomething();
-  /// How far down among the rows a lane lies; nothing where its row is not shown.
+  /// The y of a lane among the rows; nothing where its row is not shown.
   [[nodiscard]] std::optional<int> laneY(const EventPlace& place) const;
   [[nodiscard]] bool showsLane(const EventPlace& place) const;
   void scrollToLane(const EventPlace& place);
@@ -207,7 +207,7 @@ class TimelineView : public QWidget {
   void paintBand(QPainter& painter, prof::TimeWindow window, Colour colour, const QString& caption);
   /// Where the caption of a band goes: below the tracks, or over them where it hides no name, if there is such a place.
   [[nodiscard]] QRectF captionRect(const QRectF& band, int width);
-  /// Of an event, or of a group that reaches over the tracks.
+  /// For the name of an event, or of a group that reaches over the tracks.
   [[nodiscard]] bool hidesName(const QRectF& place);
   void paintLinks(QPainter& painter);
   struct HoverCard {
@@ -218,7 +218,7 @@ class TimelineView : public QWidget {
   [[nodiscard]] HoverCard hoverCard() const;
   [[nodiscard]] QFont cardFont(bool bold) const;
   void paintHoverCard(QPainter& painter, const HoverCard& card);
-  /// What is drawn because the mouse is where it is.
+  /// The region that is drawn because the mouse is where it is.
   [[nodiscard]] QRegion hoverRegion(const HoverCard& card) const;
   [[nodiscard]] QStringList hoverLines() const;
   [[nodiscard]] const analyzer::LedgerStrip* stripOf(std::size_t group) const;

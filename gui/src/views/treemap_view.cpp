@@ -54,7 +54,7 @@ void paintHeader(QPainter& painter, const QRectF& place, const QString& name, co
   if (amount != amounts.end()) painter.drawText(text, Qt::AlignVCenter | Qt::AlignRight, *amount);
 }
 
-/// A name and below it an amount, each where it has room: less than some letters of a name tell nothing, and less than
+/// A name and below it an amount, each where it has room: less than some letters of a name mean nothing, and less than
 /// an amount misleads.
 void paintLabel(QPainter& painter, const QRectF& tile, const QString& name, const QString& amount) {
   const int room = static_cast<int>(tile.width()) - 2 * kPad;
@@ -213,7 +213,7 @@ void TreemapView::paintBlocks(QPainter& painter, const MapTile& tile) const {
 }
 
 const MapTile* TreemapView::at(QPointF pos) const {
-  // What is in a frame comes behind it.
+  // The tiles in a frame come after it.
   const auto found = std::find_if(tiles_.rbegin(), tiles_.rend(),
                                   [&](const MapTile& tile) { return rectOf(tile.place).contains(pos); });
   return found == tiles_.rend() ? nullptr : &*found;

@@ -12,8 +12,8 @@
 
 namespace lacuna::gui {
 
-/// What is alive at a moment: an area for each block, in proportion to its size, coloured by role; of many blocks those
-/// of one origin are in a frame. Blocks too small to be seen share a tile that says how many they are.
+/// The memory that is alive at a moment: an area for each block, in proportion to its size, coloured by role; of many
+/// blocks those of one origin are in a frame. Blocks too small to be seen share a tile that shows how many they are.
 class TreemapView : public QWidget {
   Q_OBJECT
 
@@ -27,7 +27,7 @@ class TreemapView : public QWidget {
   /// Blocks with a tile of their own.
   [[nodiscard]] std::size_t shown() const;
   [[nodiscard]] const std::vector<MapTile>& tiles() const { return tiles_; }
-  /// What a tile is and holds, in words.
+  /// Describes in words what a tile is and holds.
   [[nodiscard]] QString describe(const MapTile& tile) const;
 
  Q_SIGNALS:

@@ -31,11 +31,12 @@ QString bytesWords(Number bytes) {
 inline QString percentWords(double share) {
   return words(prof::shareText(share));
 }
-/// What a tooltip is to show as it is: of a text with a tag in it, as names of kernels may have, Qt makes rich text.
+/// A text that a tooltip is to show as it is: Qt makes rich text of one with a tag in it, as names of kernels may have.
 inline QString tipWords(const QString& text) {
   return Qt::mightBeRichText(text) ? Qt::convertFromPlainText(text, Qt::WhiteSpaceNormal) : text;
 }
-/// What a button or an entry of a menu is to show as it is: there, an & is no letter, it underlines the next one.
+/// A text that a button or an entry of a menu is to show as it is: there, an & is no letter, it underlines the next
+/// one.
 inline QString buttonWords(QString text) {
   return text.replace(QLatin1Char('&'), QLatin1String("&&"));
 }
@@ -43,7 +44,7 @@ inline QString buttonWords(QString text) {
 inline QString bandWords(std::int64_t bandNs, std::int64_t ns) {
   return words(analyzer::humanBand(bandNs, ns));
 }
-/// What recording may have added, painted over the end of a figure.
+/// The brush for what recording may have added, painted over the end of a figure.
 inline QBrush bandBrush(Colour over) {
   return {QColor::fromRgb(inkOn(over)), Qt::BDiagPattern};
 }
