@@ -10,7 +10,7 @@ namespace lacuna::samples {
 /// Digits as examples {f32 [64] from 0 to 1, i64 label}.
 class DigitDataset : public rt::Dataset {
  public:
-  /// What a planted fault does with a batch, named by its first example.
+  /// The actions of a planted fault on a batch, named by its first example.
   struct Hooks {
     std::function<void(std::size_t)> onFetch;   ///< while the batch is fetched
     std::function<void(std::size_t)> onDecode;  ///< as a stage of its own after that

@@ -18,9 +18,9 @@ inline constexpr std::int64_t kMostPrefetch = 1024;
 inline constexpr std::int64_t kMostBatch = std::int64_t{1} << 20;
 inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
 
-/// Command line of a sample: `--name value` or `--name=value`. Flags that are knobs are told to the profiler under the
-/// same name. Flags in the variable LACUNA_SAMPLE_FLAGS come first, so that the command line wins; with
-/// LACUNA_SAMPLE_SILENT set the profiler is told nothing. Errors and --help are printed and end the program.
+/// Command line of a sample: `--name value` or `--name=value`. Flags that are knobs are reported to the profiler under
+/// the same name. Flags in the variable LACUNA_SAMPLE_FLAGS come first, so that the command line wins; with
+/// LACUNA_SAMPLE_SILENT set nothing is reported to the profiler. Errors and --help are printed and end the program.
 class Flags {
  public:
   explicit Flags(std::string about) : about_(std::move(about)) {}
@@ -52,8 +52,7 @@ class Flags {
 
 /// Prints the message and what to do, and ends the program with status 2.
 [[noreturn]] void usageError(const std::string& message);
-/// The whole number that `value` says for the flag `name`; a usageError names the flag where it is none in these
-/// bounds.
+/// The whole number in `value` for the flag `name`; a usageError names the flag where it is none in these bounds.
 [[nodiscard]] std::int64_t wholeNumber(std::string_view name, const std::string& value, std::int64_t least,
                                        std::int64_t most = kMost);
 

@@ -40,8 +40,8 @@ void leaveJpeg(j_common_ptr info) {
   std::longjmp(errors->out, 1);
 }
 
-/// From cyan, magenta, yellow and black, of which Adobe's programs write how much is left of the light, others how much
-/// ink there is.
+/// From cyan, magenta, yellow and black. Adobe's programs write how much is left of the light, others how much ink
+/// there is.
 void inksToColours(const std::uint8_t* inks, bool inverted, std::int64_t pixels, std::uint8_t* to) {
   const auto light = [inverted](std::uint8_t value) { return inverted ? value : 255 - value; };
   for (std::int64_t i = 0; i < pixels; ++i, inks += 4) {

@@ -10,7 +10,7 @@
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/optim.h"
 
-/// What the larger samples share: their flags and the loop around a step.
+/// The parts that the larger samples share: their flags and the loop around a step.
 namespace lacuna::samples {
 
 /// The knobs loader.workers, loader.prefetch, loader.processes, loader.pin and loader.dtype.
@@ -22,7 +22,7 @@ Flags& addNetworkFlags(Flags& flags);
 /// steps, batch, rate, seed, device, log and the knobs of loader, gradients and optimizer.
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate);
 rt::LoaderOptions loaderOptions(const Flags& flags);
-/// What the flag loader.dtype says.
+/// The type that the flag loader.dtype names.
 rt::DType loaderDtype(const Flags& flags);
 
 /// Runs `step` on batch after batch, each in the ranges of a training step, and prints a line of progress every `log`
