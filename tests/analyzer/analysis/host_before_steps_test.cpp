@@ -76,10 +76,10 @@ TEST(HostBeforeSteps, AShareIsTheMeanOfACounterOverTheTimeThatItKnows) {
   for (const Case& one : {
            Case{{}, -1},
            Case{{{100, 80}}, -1},            // of the time before the device's work
-           Case{{{50, 80}, {201, 80}}, -1},  // behind the first step's begin
+           Case{{{50, 80}, {201, 80}}, -1},  // after the first step's begin
            Case{{{199, 80}}, 0.8},
            Case{{{150, 40}, {200, 80}}, 0.6},
-           Case{{{120, 50}, {150, 100}}, 0.8},  // 20 ns of half and 30 of all; nothing is known behind
+           Case{{{120, 50}, {150, 100}}, 0.8},  // 20 ns of half and 30 of all; nothing is known after
            Case{{{90, 0}, {110, 100}, {200, 0}, {300, 100}}, 0.1},
            Case{{{150, 250}}, 1},
            Case{{{150, -20}}, 0},

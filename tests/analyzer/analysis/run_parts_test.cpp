@@ -115,7 +115,7 @@ std::vector<std::string> rowsOf(const Tabulated& tables) {
 
 TEST(RunParts, AreTheSameOfSeveralChunksAsOfOne) {
   using test::RunPlan;
-  // No work starts later than a chunk behind its range.
+  // No work starts later than a chunk after its range.
   for (const RunPlan& plan : {RunPlan{.steps = 6, .operators = 6, .syncEachStep = true, .zeroGradNs = 200'000},
                               RunPlan{.steps = 5, .operators = 8, .syncEachStep = true, .pageableCopyNs = 300'000},
                               RunPlan{.steps = 4,

@@ -70,7 +70,7 @@ TEST(SegmentCollector, ABandIsSharedByLengthAndRounded) {
     TimeNs from;
     std::int64_t bandNs, shareNs;
   };
-  // The step begins at 100, so that as many nanoseconds of the segment lie in it as it begins behind 0.
+  // The step begins at 100, so that as many nanoseconds of the segment lie in it as it begins after 0.
   for (const Case& one : {Case{25, 10, 3}, Case{26, 10, 3}, Case{24, 10, 2}, Case{25, 0, 0}, Case{25, 100, 25}}) {
     Collected collected({{100, 1000}});
     const TimeNs start = one.from;

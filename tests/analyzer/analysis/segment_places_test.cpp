@@ -10,7 +10,7 @@
 
 #include "analyzer/analysis/collected_segments.h"
 
-/// Where the collected segments lie: in steps, between them, before them and behind.
+/// Where the collected segments lie: in steps, between them, before them and after.
 namespace lacuna::analyzer {
 namespace {
 

@@ -22,7 +22,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Steps of these lengths, one behind the other, whose ledger is all computing but for `idleNs` of each.
+/// Steps of these lengths, one after the other, whose ledger is all computing but for `idleNs` of each.
 Analysis runOf(const std::vector<std::int64_t>& lengths, std::int64_t idleNs = 0) {
   Analysis run;
   prof::TimeNs at = 0;

@@ -63,7 +63,7 @@ TEST(Compare, WhatLiesOutsideOfTheStepsIsInNoFigurePerStep) {
 }
 
 TEST(Compare, WorkOfAStepCountsWhereverTheDeviceDoesIt) {
-  // The queue is two steps behind its host, so that most work of the chosen steps runs behind them.
+  // The queue is two steps behind its host, so that most work of the chosen steps runs after them.
   AnalysisOptions options;
   options.steps = {4, 8};
   const Analysis analysis = analysed({}, options);

@@ -68,7 +68,7 @@ TEST(RunDiff, FindsTheSlowerKernelsInTheTree) {
   EXPECT_NEAR(static_cast<double>(first.deviceAfterNs - first.deviceBeforeNs), 40 * 50'000, 40'000) << first.path;
 }
 
-/// Ten steps of 1 ms on the CPU, in a function of Python that lasts from before the first to behind the last; an
+/// Ten steps of 1 ms on the CPU, in a function of Python that lasts from before the first to after the last; an
 /// operator of `operatorNs` in each.
 Analysis inPython(prof::TimeNs operatorNs, bool frames, const char* module, const char* method) {
   using namespace prof;

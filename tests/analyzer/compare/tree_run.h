@@ -21,7 +21,7 @@ inline constexpr prof::TimeNs kStepNs = 100'000;
 /// A five-hundredth of a step.
 inline constexpr std::int64_t kFloorNs = 200;
 
-/// Steps of kStepNs, one behind the other, that thread 1 marks; the same happens in each of them.
+/// Steps of kStepNs, one after the other, that thread 1 marks; the same happens in each of them.
 class TreeRun {
  public:
   explicit TreeRun(int steps = 6, bool marked = true) : steps_(steps) {
@@ -60,7 +60,7 @@ class TreeRun {
                              .name = out_.intern("kernel " + std::to_string(correlation_))});
     return *this;
   }
-  /// Nothing is added behind the first call.
+  /// Nothing is added after the first call.
   Analysis analysed(const AnalysisOptions& options = {}) {
     if (!store_) store_ = out_.build();
     Analysis made;

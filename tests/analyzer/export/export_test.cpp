@@ -604,7 +604,7 @@ void expectTypes(const simdjson::dom::element& event) {
   }
 }
 
-/// What the format says of the values of a phase.
+/// Expects the values of a phase that the format requires.
 void expectValues(std::string_view phase, const simdjson::dom::element& event) {
   if (phase == "i") {
     EXPECT_THAT(textOf(event, "s"), testing::AnyOf("t", "p", "g"));
@@ -624,7 +624,8 @@ void expectValues(std::string_view phase, const simdjson::dom::element& event) {
   }
 }
 
-/// Of the phases that random rows have none of: ranges that are open, asynchronous ones with steps, whole flows.
+/// A trace of the phases that random rows have none of: ranges that are open, asynchronous ones with steps, whole
+/// flows.
 std::shared_ptr<const Store> loosePhases() {
   const test::TempFile file(".json", R"({"traceEvents": [
     {"ph":"B","name":"open","pid":1,"tid":1,"ts":11},
@@ -912,7 +913,7 @@ TEST(Export, CompressesByTheEndingAndNeverOverItsSource) {
 }
 
 TEST(Span, IsTheEventsOwnInEveryForm) {
-  // The process was seen, and clocks read, before the first event and behind the last one, which has no length.
+  // The process was seen, and clocks read, before the first event and after the last one, which has no length.
   StoreBuilder builder;
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 7, .startNs = 10, .endNs = 90'000});
   builder.append(

@@ -12,7 +12,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Whether the whole text is of the pattern, by trying every length for each star. All in small letters.
+/// True when the whole text is of the pattern, by trying every length for each star. All in small letters.
 bool isWholly(std::string_view text, std::string_view pattern) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*') {

@@ -181,7 +181,7 @@ TEST(ArgJoining, RandomSetsJoinAsTheirNamesDo) {
         if (sets[set].contains(key)) args.value(key, set, sets[set][key]);
       }
     }
-    // Each end lies behind its begin; set 0 takes what ends nothing.
+    // Each end lies after its begin; set 0 takes what ends nothing.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> joins;
     for (std::uint32_t end = 11; end <= 20; ++end) {
       const std::uint32_t begin = random() % 3 == 0 ? 0 : end - 10;

@@ -312,7 +312,7 @@ TEST(ChromeImport, MakesProcessesThreadsDevicesAndQueues) {
   EXPECT_EQ(store->row<Kernel>(0).device, device.id);
 }
 
-/// Of two threads, with a loader in the one that trains.
+/// A trace of two threads, with a loader in the one that trains.
 std::string cpuOnly(std::string_view more = "", std::string_view head = "") {
   return fmt::format(R"JSON({{{} "traceEvents": [
   {{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 10, "tid": 11, "ts": 1000, "dur": 100}},
@@ -401,7 +401,8 @@ TEST(ChromeImport, ACollectiveOfTheHostIsOfTheFirstCallOfItsKind) {
       event("cpu_op", "c10d::allreduce_", 11, 1062) + event("cpu_op", "c10d::broadcast_", 11, 1064) +
       event("cpu_op", "c10d::check_for_nan", 11, 1065) + event("cpu_op", "c10d::_reduce_scatter_base_", 11, 1066) +
       event("cpu_op", "c10d::_allgather_base_", 11, 1068) +
-      // Of two groups, so the broadcast does not wait for the reduction; and one that is executed as another kind.
+      // Collectives of two groups, so the broadcast does not wait for the reduction; and one that is executed as
+      // another kind.
       event("user_annotation", "gloo:broadcast", 14, 1070) + event("user_annotation", "gloo:all_reduce", 15, 1072) +
       event("user_annotation", "gloo:all_gather", 14, 1074) + event("user_annotation", "gloo:all_reduce", 15, 1076)));
   ASSERT_NE(store, nullptr);
@@ -489,7 +490,7 @@ TEST(ChromeImport, MemoryOfTheHostIsTheCpusThatTrainsOnIt) {
   ASSERT_GT(store->rows<Allocation>(), 2U) << "what was held before, too";
   for (std::uint64_t i = 0; i < store->rows<Allocation>(); ++i)
     EXPECT_EQ(store->row<Allocation>(i).device, store->row<Device>(0).id) << i;
-  // Of two, nothing says whose the memory without a thread is.
+  // With two processes, nothing shows whose the memory without a thread is.
   const auto two = import(cpuOnly(R"(,
   {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 20, "tid": 21, "ts": 1000, "dur": 5})" +
                                   hostMemory(1031, 512, 4096)));
@@ -782,7 +783,7 @@ TEST(ChromeImport, ReadsGzAndZstdAlsoWhenTheyEndEarly) {
   const auto cut = import(std::string_view(gz).substr(0, gz.size() / 2));
   EXPECT_GT(cut->rows<Range>(), 100U);
   EXPECT_FALSE(cut->warnings().empty());
-  // All of the text, but not the checksum behind it.
+  // All of the text, but not the checksum after it.
   const auto unsure = import(std::string_view(gz).substr(0, gz.size() - 4));
   ASSERT_EQ(unsure->warnings().size(), 1U);
   EXPECT_EQ(unsure->warnings().front(),
@@ -798,7 +799,7 @@ TEST(ChromeImport, CompressedDataWithoutAByteOfTextSaysWhy) {
   using namespace std::string_view_literals;
   EXPECT_NE(errorOf("\x1f\x8b\x08\0\0\0\0\0\0\x03"sv).find("the compressed data ends early, after 0 bytes"),
             std::string::npos);
-  // A frame that says that it looks back 256 MiB.
+  // A frame that declares a window of 256 MiB.
   EXPECT_NE(errorOf("\x28\xb5\x2f\xfd\x00\x90\x11\0\0{}"sv).find("window of more than 128 MiB"), std::string::npos);
   EXPECT_NE(errorOf("").find("is empty"), std::string::npos);
 }
@@ -959,7 +960,7 @@ TEST(ChromeImport, WhatIsNoTraceIsRefusedInWords) {
 
 TEST(ChromeImport, AnEndlessEventEndsReadingInBoundedMemory) {
   const std::string event = R"({"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1})";
-  // Blanks, a text, and lists in lists, each longer than an event may be here, and what stands behind.
+  // Blanks, a text, and lists in lists, each longer than an event may be here, and what stands after them.
   for (const std::string& endless : {std::string(400'000, ' '), R"(, {"name": ")" + std::string(400'000, 'x'),
                                      ", {\"a\": " + std::string(400'000, '[')}) {
     const test::TempFile file(".json", event + endless + manyEvents(2000));

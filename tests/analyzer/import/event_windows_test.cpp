@@ -102,7 +102,7 @@ TEST(EventWindows, AListBehindALongBeginningIsFound) {
   EXPECT_EQ(text.windows->head(), head);
 }
 
-/// A list of events of 20 to 2000 bytes, and what stands behind it.
+/// A list of events of 20 to 2000 bytes, and what stands after it.
 std::string longList(std::mt19937& random) {
   std::string text = R"({"traceEvents":[)";
   for (int i = 0; i < 300; ++i) {

@@ -51,7 +51,7 @@ class Database {
   sqlite3* db_ = nullptr;
 };
 
-/// What statements the importer's own connection runs.
+/// Runs statements on the importer's own connection.
 class SqliteFileProbe {
  public:
   explicit SqliteFileProbe(const std::filesystem::path& path) : file_(*SqliteFile::open(path)) {}
@@ -74,7 +74,7 @@ std::string errorOf(const std::filesystem::path& path) {
 constexpr std::int64_t kThread = std::int64_t{10} << 24 | 11;
 constexpr std::int64_t kProcess = std::int64_t{10} << 24;
 
-/// What a present version exports, in small.
+/// The export of a present version, in small.
 void fill(Database& db) {
   db.run("CREATE TABLE StringIds (id INTEGER, value TEXT)");
   db.run(
@@ -301,7 +301,7 @@ TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutAndSaid) {
                           "views and virtual tables, which lacuna does not read: NVTX_EVENTS"));
 }
 
-/// What a schema adds to reading a table: none of it runs.
+/// A schema may add work to reading a table: none of it runs.
 TEST_F(NsysImportTest, ASchemaOfAStrangerCalculatesNothing) {
   const test::TempFile other(".sqlite");
   {

@@ -61,7 +61,7 @@ TEST(SnapshotImport, HistoryBecomesAllocationsWithStacksInEveryProtocol) {
   }
 }
 
-/// What a pickle of so many values is refused with.
+/// The error with which a pickle of so many values is refused.
 std::string errorWithin(std::string_view bytes, std::uint64_t mostValues) {
   const test::TempFile file(".pickle", bytes);
   const auto source = ByteSource::open(file.path());

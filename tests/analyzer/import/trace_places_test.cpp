@@ -131,7 +131,7 @@ TEST(NestRanges, DepthsCountWithinAThreadOrQueueAndADomain) {
   add(12, 20, 1, {}, RangeKind::StartEnd);    // of no nest
   add(14, 1, 1);                              // not inside the one before
   add(20, 10, 0, {}, RangeKind::PushPop, 1);  // on a queue
-  add(100, 5, 1);                             // behind all
+  add(100, 5, 1);                             // after all
   nestRanges(builder);
   const auto& ranges = builder.columns<Range>();
   EXPECT_TRUE(std::ranges::is_sorted(ranges.startNs));

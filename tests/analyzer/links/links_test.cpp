@@ -247,7 +247,7 @@ TEST(CorrelationMap, HoldsIdsThatCountUpAndIdsThatAreScattered) {
   EXPECT_EQ(map.find(5'001), CorrelationMap::kNone);
 }
 
-/// Random traces against the definitions, told by looking at every pair.
+/// Random traces against the definitions, found by looking at every pair.
 class RandomLinksTest : public LinksTest, public testing::WithParamInterface<int> {
  protected:
   void fill(std::size_t events) {

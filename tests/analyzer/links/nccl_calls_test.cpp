@@ -48,7 +48,7 @@ class NcclCallsTest : public testing::Test {
   void launchAt(TimeNs time, std::uint64_t correlation, std::uint32_t thread = 1) {
     trace_.append(prof::ApiCall{.startNs = time, .durNs = 1, .thread = ThreadId(thread), .correlation = correlation});
   }
-  /// Kernels run one after the other, far behind their launches.
+  /// Kernels run one after the other, long after their launches.
   void kernel(std::uint64_t correlation, std::string_view name = kReduceKernel, std::uint32_t queue = 1) {
     trace_.append(prof::Kernel{.startNs = 1000 + kernels_++,
                                .queue = QueueId(queue),
@@ -158,7 +158,7 @@ TEST_F(NcclCallsTest, CallsOfSeveralCommunicatorsAndKindsHaveOnlyTheirSumInCommo
   ranks("NCCL communicator ID=8 No. of ranks=4");
   group(10);
   call(12, 13, "ncclAllReduce", 7, 100);  // 100, 100 across the bus
-  call(14, 15, "ncclAllGather", 8, 10);   // 40 in all, of which 30
+  call(14, 15, "ncclAllGather", 8, 10);   // 40 in all, 30 across the bus
   range(16, 20, "ncclGroupEnd");
   launched(17, kGenericKernel);
   EXPECT_EQ(lines(), Lines{"0: several ×2 in 0, 110 140 130"});

@@ -290,7 +290,7 @@ std::string kinetoRank(int rank) {
          memory(1024, 4096, 1005) + "," + memory(2048 * (rank + 1), 8192, 1006) + "]}";
 }
 
-/// What a report says of each device and its memory.
+/// The report's figures of each device and its memory.
 std::vector<std::string> totalsOf(const std::shared_ptr<const Store>& store) {
   const auto analysis = analyse(store);
   EXPECT_TRUE(analysis) << analysis.error().message;

@@ -270,7 +270,7 @@ TEST(Query, ArgumentsReadAsWhatTheyAre) {
   EXPECT_EQ(ask("SELECT arg_value(7, 1), arg_value(NULL, NULL), arg_value(260, 1)", store), "- - - \n");
 }
 
-/// What SQL is to say of a row, by its declaration.
+/// The values that SQL is to give for a row, by its declaration.
 template <class Row>
 std::vector<std::string> declared(const Store& store, std::uint64_t number) {
   std::vector<std::string> values;

@@ -152,7 +152,7 @@ TEST(SqlRules, TemporaryFilesAreBounded) {
         << statement;
     EXPECT_EQ(query.stopped(), Query::Stop::TemporaryLimit);
     query.setTemporaryLimit(20 << 20);
-    // What a statement had is free again: four of them would be beyond the limit.
+    // The memory of a statement is free again: four of them would be beyond the limit.
     for (int i = 0; i < 4; ++i) EXPECT_EQ(answer(query, overLargeTable(statement)), "30000 ") << statement;
     EXPECT_EQ(query.stopped(), Query::Stop::None);
   }

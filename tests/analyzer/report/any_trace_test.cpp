@@ -164,7 +164,7 @@ TEST_P(AnyTrace, GivesTheSameResultsInEveryOrderThatInputsAllow) {
   }
 }
 
-/// What the fuzzers start from, and what once went wrong.
+/// The files that the fuzzers start from, and those that once went wrong.
 TEST(AnyFile, OfTheCorpusGoesTheWholeWay) {
   const test::TempDir folder;
   int files = 0;

@@ -112,7 +112,7 @@ void askFar(const std::shared_ptr<const Store>& store) {
   EXPECT_LE(span.endNs, 2 * kFarthestNs);
   EXPECT_TRUE(buildTracks(*store));
   const auto analysis = analyse(store);
-  if (!analysis) return;  // it says why
+  if (!analysis) return;  // it gives the reason
   renderText(*analysis);
   renderHtml(*analysis);
   renderJson(*analysis);

@@ -18,7 +18,7 @@ std::shared_ptr<const Store> run() {
   return test::makeRun({.ranks = 2, .batchNs = 20'000'000, .workers = 0, .leakBytes = 1 << 20, .collectiveNs = 50'000});
 }
 
-/// What an analysis tells when the n-th answer calls it off.
+/// The reports of an analysis that the n-th answer calls off.
 struct Told {
   std::vector<double> shares;
   prof::Result<Analysis> analysis;

@@ -54,7 +54,7 @@ TEST(Report, ColourIsWrittenOnlyWhenAskedFor) {
   EXPECT_THAT(renderText(analysis, {{}, 100, true}), HasSubstr("\x1b["));
 }
 
-/// What terminals that follow xterm show.
+/// The colour that terminals that follow xterm show.
 std::uint32_t terminalRgb(int n) {
   constexpr std::uint32_t kLevels[]{0, 95, 135, 175, 215, 255};
   const auto at = static_cast<std::uint32_t>(n);
@@ -114,13 +114,13 @@ TEST(Report, NumbersStayWithTheirUnits) {
   }
 }
 
-/// Of all but the sequences that switch colours.
+/// The columns of all but the sequences that switch colours.
 std::ptrdiff_t columnsOf(std::string line) {
   for (std::size_t at = 0; (at = line.find("\x1b[")) != std::string::npos;) line.erase(at, line.find('m', at) - at + 1);
   return std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
-/// Of a table's heading and of its first row.
+/// The columns of a table's heading and of its first row.
 std::pair<std::ptrdiff_t, std::ptrdiff_t> columnsOfTable(const std::string& text, std::string_view heading) {
   const std::size_t at = text.rfind('\n', text.find(heading)) + 1;
   const std::size_t row = text.find('\n', at) + 1;

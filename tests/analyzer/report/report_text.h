@@ -33,7 +33,7 @@ inline Analysis withoutResults() {
   return analysis;
 }
 
-/// So many steps of 10 ms, one behind the other, in which the device cuda:0 computes all the time; without results.
+/// So many steps of 10 ms, one after the other, in which the device cuda:0 computes all the time; without results.
 inline Analysis withSteps(std::size_t count) {
   constexpr std::int64_t kStepNs = 10'000'000;
   Analysis analysis = withoutResults();
@@ -98,7 +98,7 @@ inline std::string lineWith(std::string_view text, std::string_view part) {
   return std::string(text.substr(begin, text.find('\n', at) - begin));
 }
 
-/// How often `part` is in a text.
+/// Number of times that `part` is in a text.
 inline std::size_t countOf(std::string_view text, std::string_view part) {
   std::size_t count = 0;
   for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;

@@ -13,7 +13,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// The finding in a run that says so of a knob and waits for the device each step.
+/// The finding in a run that reports a knob and waits for the device each step.
 std::string titleOf(FindingId id, const test::RunPlan& plan) {
   const auto analysis = analyse(test::makeRun(plan));
   EXPECT_TRUE(analysis);

@@ -216,7 +216,7 @@ TEST(Findings, IdleTimePerCauseIsWhatWasPlanted) {
 }
 
 TEST(Findings, AQueueWaitsForAnotherAsLongAsWasPlanted) {
-  // Of a device with both queues it is exposed communication; of the compute queue alone it is a dependency.
+  // For a device with both queues it is exposed communication; for the compute queue alone it is a dependency.
   const Analysis analysis = analysed({.collectiveNs = 3'050'000, .earlyNs = 52'000});
   const auto& queues = analysis.devices.at(0).queues;
   const auto steps = static_cast<double>(analysis.steps.all.size());
@@ -309,7 +309,7 @@ TEST(Findings, OneThatCostsWhatItGainsSaysWhatTheTraceHoldsOfIt) {
   EXPECT_THAT(describeGain(finding, "a step"), testing::Not(testing::HasSubstr("account")));
 }
 
-/// What a change of the program gains, worked out on paper from what was planted.
+/// The gain of a change of the program, worked out on paper from what was planted.
 struct Gain {
   const char* name;
   RunPlan plan;

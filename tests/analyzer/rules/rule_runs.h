@@ -77,8 +77,7 @@ inline double partOfStep(const Analysis& analysis, std::int64_t nsPerStep) {
   return static_cast<double>(nsPerStep) / static_cast<double>(analysis.meanStepNs());
 }
 
-/// Steps of a hundred kernels of one length, of which so many have this name; others are rows of a softmax and an
-/// update.
+/// Steps of a hundred kernels of one length. So many have this name; others are rows of a softmax and an update.
 inline RunPlan hundredKernels(const char* name, int count) {
   return {.operators = count,
           .kernelName = name,

@@ -104,7 +104,7 @@ TEST_F(LcnWriterTest, SetsAreNumberedInTheOrderOfTheEventsThatReferToThem) {
   trace.append(Range{.startNs = 2, .args = ArgSetId(2)});
   trace.append(Range{.startNs = 3, .args = ArgSetId(5)});  // of no set
   trace.append(Range{.startNs = 4, .args = ArgSetId(4)});
-  trace.append(prof::Kernel{.startNs = 0, .args = ArgSetId(3)});  // in a table behind that of ranges
+  trace.append(prof::Kernel{.startNs = 0, .args = ArgSetId(3)});  // in a table after that of ranges
   const auto again = reopened(*trace.build());
   std::vector<std::uint32_t> ids;
   for (const ArgSetId id : again->column<&Range::args>()) ids.push_back(id.value);

@@ -16,7 +16,7 @@ using namespace prof;
 
 constexpr TimeNs kSecond = 1'000'000'000;
 
-/// A program that is recorded as it runs: ranges are written when they end, so behind what lies in them.
+/// A program that is recorded as it runs: ranges are written when they end, so after what lies in them.
 class GrowingRun {
  public:
   explicit GrowingRun(const std::filesystem::path& path) : writer_(*Writer::create(path)) {
@@ -56,7 +56,7 @@ class GrowingRun {
     range(0, now_, ThreadId(2));
     ASSERT_TRUE(writer_.flush());
   }
-  /// The row of a thread of which nothing was told before; it began with the program.
+  /// The row of a thread that was not known before; it began with the program.
   void tellOfThread(std::uint32_t number) {
     writer_.append(Thread{.id = ThreadId(number), .process = ProcessId(1), .osTid = number});
     ASSERT_TRUE(writer_.flush());
@@ -153,7 +153,7 @@ TEST_F(LiveTracksTest, ShowWhatALayoutOfEverythingShowsAndReadOnlyTheEnd) {
     run.run();
     follow();
     if (HasFatalFailure()) return;
-    // Some 1,070 rows a second, of which the last two seconds and the block around them are read again.
+    // Some 1,070 rows a second. The last two seconds and the block around them are read again.
     if (second > 2) {
       EXPECT_LT(rows_, 5'000u) << "second " << second;
     }

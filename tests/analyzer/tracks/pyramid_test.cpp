@@ -52,7 +52,7 @@ Lane laneOf(const std::vector<Event>& events) {
   return lane;
 }
 
-/// What every pixel shows, from a walk over all events and nothing else.
+/// The cell of every pixel, from a walk over all events and nothing else.
 std::vector<Cell> linear(const std::vector<Event>& events, const PixelGrid& grid) {
   std::vector<Cell> cells(static_cast<std::size_t>(grid.width));
   for (const Event& e : events) {
@@ -99,7 +99,7 @@ TEST(Pyramid, EqualsALinearScanOnRandomDataAtEveryZoom) {
   RecordProperty("worst_busy_error", std::to_string(worst));
 }
 
-/// Whether an event touches the pixel or comes as close to it.
+/// True when an event touches the pixel or comes as close to it.
 bool touches(const std::vector<Event>& events, const PixelGrid& grid, std::size_t x, double marginNs) {
   const double from = static_cast<double>(x) * grid.nsPerPixel - marginNs;
   const double to = static_cast<double>(x + 1) * grid.nsPerPixel + marginNs;
@@ -118,7 +118,7 @@ TEST(Pyramid, ShowsWhichPixelsAreTouchedWithinATenthOfOneWhereBucketsAreSplitAtT
     const auto events = randomEvents(random, 800 + random() % 3000);
     const Lane lane = laneOf(events);
     const TimeNs first = events.front().start;
-    // Eight to sixteen events a bucket: from 0.8 buckets a pixel to 7.5, all of which are split at edges.
+    // Eight to sixteen events a bucket: from 0.8 buckets a pixel to 7.5, all split at edges.
     const double npp = 8.0 * static_cast<double>(lane.endNs(lane.size() - 1) - first) /
                        static_cast<double>(events.size()) * (1.6 + 0.1 * round);
     const PixelGrid grid{first - 100, npp, 300};

@@ -108,7 +108,7 @@ class RecordedProgram {
   std::uint64_t correlation_ = 0;
 };
 
-/// A kernel, one on the side queue that waits for it, and one behind it, which the host waits for.
+/// A kernel, one on the side queue that waits for it, and one after it, which the host waits for.
 RecordedProgram& threeLaunches(RecordedProgram& program) {
   return program.launch(100, 110, 130, 330).launch(120, 130, 340, 400, 2).launch(140, 150, 332, 380).sync(200, 410);
 }

@@ -33,7 +33,7 @@ const std::vector<RunPlan>& plainRuns() {
   for (RunPlan& plan : runs) plan.batchesNumbered = true;
   return runs;
 }
-/// The last of them, whose pause and sleep lie at the end of each step, behind its last launch and wait.
+/// The last of them, whose pause and sleep lie at the end of each step, after its last launch and wait.
 constexpr std::size_t kPausesAtTheEnd = 9;
 
 /// Parts of a run whose times a factor stretches.
@@ -98,7 +98,7 @@ TEST(PredictionProperties, AChangeOfNothingGainsNothing) {
   });
 }
 
-/// How many predictions had such a bound.
+/// Number of predictions that had such a bound.
 int expectGainsWithinTheTimeTaken(std::size_t from, std::size_t to) {
   int bounded = 0;
   const auto expectBound = [&](const Analysis&, const Simulator& simulator) {

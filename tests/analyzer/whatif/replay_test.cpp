@@ -19,7 +19,7 @@ using testing::ElementsAre;
 /// A host's program, item by item, and its device work.
 class Program {
  public:
-  /// Work of `durNs` behind a call of 2 ns; both begin as soon as they can.
+  /// Work of `durNs` after a call of 2 ns; both begin as soon as they can.
   Program& launch(std::int64_t gapNs, std::int64_t durNs, std::size_t queue = 0) {
     model.items.push_back({.step = step_, .gapNs = gapNs, .durNs = 2, .node = model.nodes.size(), .call = {}});
     model.nodes.push_back({.durNs = durNs, .queue = queue, .name = {}});

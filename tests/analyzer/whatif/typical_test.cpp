@@ -12,7 +12,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Steps that end one of these lengths behind the other.
+/// Steps that end one of these lengths after the other.
 Completions ofLengths(const std::vector<std::int64_t>& lengths, std::size_t runLength = kRun) {
   Completions out;
   out.runLength = runLength;

@@ -77,13 +77,13 @@ TEST(WhatIf, AThreadThatWaitsAMomentAsItIsWokenLosesNothingToOthers) {
 }
 
 TEST(WhatIf, AWaitThatGoesWarmsACpuByNoMoreThanItself) {
-  // Nothing tells why the steps differ, and the wait is short.
+  // Nothing shows why the steps differ, and the wait is short.
   RunPlan slow = with(kDisplaced, [](RunPlan& plan) {
     plan.batchNs = 1'500'000;
     plan.countersOfThreads = false;
   });
   const Prediction some = play(slow, "loader.workers=2");
-  slow.loaderSleeps = false;  // no warming is played where nothing tells what the loader computes
+  slow.loaderSleeps = false;  // no warming is played where nothing shows what the loader computes
   const Prediction without = play(slow, "loader.workers=2");
   EXPECT_LE(without.predictedNsPerStep - some.predictedNsPerStep, 1'600'000);
 }

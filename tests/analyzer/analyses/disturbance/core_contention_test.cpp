@@ -14,7 +14,7 @@ namespace {
 
 using namespace prof;
 
-/// Threads of one program with counters that say how long each ran and waited for a core, in percent.
+/// Threads of one program with counters of how long each ran and waited for a core, in percent.
 CoreContention contended(const std::vector<std::pair<double, double>>& threads, std::uint32_t cores) {
   StoreBuilder builder;
   std::uint32_t track = 0;

@@ -25,7 +25,7 @@ namespace {
 
 using namespace prof;
 
-/// A CPU device in a process whose recorder says that a range costs 10 ns and a mark 4.
+/// A CPU device in a process whose recorder reports that a range costs 10 ns and a mark 4.
 class BandsTest : public testing::Test {
  protected:
   BandsTest() {

@@ -55,7 +55,7 @@ TEST_F(ThreadShareTest, OfTheStepsIsOfTheSteadyOnes) {
   }
   counter(1, 1, "thread CPU");
   for (TimeNs at = 100; at <= 1'000; at += 100) value(1, at * kMs, 40);
-  value(1, 2'000 * kMs, 100);  // behind the steps
+  value(1, 2'000 * kMs, 100);  // after the steps
   const Analysis analysis = *analyse(trace.build());
   EXPECT_DOUBLE_EQ(analysis.of<StepThread>().ranShare, 0.4);
   EXPECT_EQ(analysis.of<StepThread>().waitedShare, -1);

@@ -63,7 +63,7 @@ std::shared_ptr<const Store> twoEpochs(TimeNs secondFrom) {
   return builder.build();
 }
 
-// As lacuna run --torch tells of an epoch's workers: they are ended, and the next ones are started.
+// As lacuna run --torch records an epoch's workers: they are ended, and the next ones are started.
 TEST(Loader, WhatStartsAndEndsWorkersIsWaitedForAndTakesNoBatch) {
   StoreBuilder builder;
   for (std::uint32_t worker = 1; worker <= 3; ++worker) {

@@ -68,7 +68,7 @@ TEST(Memory, TellsHowLongWhatIsAliveAtThePeakHasBeenThereAndStays) {
   rows.addAt(310, MemoryAction::Allocate, 4, 100);
   rows.addAt(311, MemoryAction::Free, 4, 0);
   rows.addAt(450, MemoryAction::Free, 2, 0);
-  // What is asked for ends before the last free, which counts all the same.
+  // The window ends before the last free, which counts all the same.
   const auto stats = memoryStats(*rows.built(), {0, 320}, evenSteps(4));
   ASSERT_TRUE(stats);
   ASSERT_EQ(stats->peakAtNs, 250);

@@ -14,7 +14,7 @@ using test::kDevice1;
 using test::kQueue1;
 using test::TimelineMaker;
 
-/// "compute 10 launch 5": the non-zero entries in the ledger's order, for comparison with what paper says.
+/// "compute 10 launch 5": the non-zero entries in the ledger's order, for comparison with the result on paper.
 std::string account(const TimelineMaker& timeline, LedgerScope scope, prof::TimeWindow window) {
   const Ledger ledger = LedgerAccountant(timeline.made).sum(scope, window);
   std::string out;

@@ -45,7 +45,7 @@ TEST(RunPhases, AnEvaluationIncludesTheWaitsForItsBatches) {
   EXPECT_THAT(usesOf(analysis), ElementsAre(between("evaluation", 2, 60)));
   const RunPhases& run = analysis.of<RunPhases>();
   EXPECT_EQ(run.steps, 15U);
-  // 15 steps of 10 ms and 60 ms between them, less the pause behind the last marker.
+  // 15 steps of 10 ms and 60 ms between them, less the pause after the last marker.
   EXPECT_EQ(run.iterationNs(), (15 * 10 - 1 + 60) * kMillisecond / 15);
 }
 
@@ -107,7 +107,7 @@ TEST(RunPhases, SetUpAndEndAreWhatLiesAroundTheSteps) {
   training.phase("prepare", 30).steps(6).pause(5).phase("report", 20);
   const Analysis analysis = training.analysed();
   EXPECT_EQ(analysis.of<RunPhases>().totalNs("set-up", PhasePlace::BeforeSteps), 30 * kMillisecond);
-  // Of the last step the pause behind its marker, 1 ms, is not known.
+  // The pause after the last step's marker, 1 ms, is not known.
   EXPECT_EQ(analysis.of<RunPhases>().totalNs("end", PhasePlace::BehindSteps), 26 * kMillisecond);
   AnalysisOptions some;
   some.steps = {1, 3};

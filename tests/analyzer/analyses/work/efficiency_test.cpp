@@ -103,7 +103,7 @@ TEST(KernelNames, TellMatrixWorkAndTensorCores) {
   }
   EXPECT_TRUE(isMatrixWork("ampere_sgemm_128x64_nn"));
   EXPECT_FALSE(usesTensorCores("ampere_sgemm_128x64_nn"));
-  // What a convolution ends with is no work of its own.
+  // The end of a convolution is no work of its own.
   EXPECT_TRUE(isMatrixWork("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"));
   EXPECT_FALSE(isPointwiseWork("cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"));
   for (const char* name :

@@ -18,7 +18,7 @@ namespace {
 using namespace prof;
 
 TEST(Operators, AreCountedHoweverDeepTheyNest) {
-  // Were each looked at by all those within it, this would take the test's time.
+  // Were each visited by all those within it, this would take the test's time.
   constexpr TimeNs kDeep = 100'000;
   StoreBuilder builder;
   const auto add = [&](TimeNs startNs, TimeNs durNs, TimeNs i) {

@@ -31,7 +31,7 @@ constexpr TimeNs kMs = CpuTraining::kMs;
 constexpr const char* kTrain = "/home/me/train.py";
 constexpr const char* kNumpy = "/v/lib/python3.11/site-packages/numpy/core/fromnumeric.py";
 
-/// A training of 12 steps of 10 ms, of which an operator takes the first 6, with samples every 0.5 ms.
+/// A training of 12 steps of 10 ms, with samples every 0.5 ms. An operator takes the first 6 ms of a step.
 class SampledTraining : public CpuTraining {
  public:
   SampledTraining() : samples(out) {

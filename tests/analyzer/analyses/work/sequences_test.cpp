@@ -94,7 +94,7 @@ TEST_F(SequencesTest, WhatComesTwiceAStepIsCountedWithItsGaps) {
 }
 
 TEST_F(SequencesTest, OneBehindTheOtherIsOneStretchWithTheGapsBetween) {
-  // Of six kernels in a row five gaps count, in each of two steps.
+  // Six kernels in a row have five gaps, in each of two steps.
   run("a b a b a b | a b a b a b");
   EXPECT_EQ(repeated(), "a b: 6 in 2, 120 + 50");
 }

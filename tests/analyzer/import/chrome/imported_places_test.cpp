@@ -161,7 +161,7 @@ TEST_F(ImportedPlacesTest, AllocationsAreOfTheirQueuesDeviceOfTheirProcessesOwnO
         .thread = prof::ThreadId(thread), .device = prof::DeviceId(number), .queue = prof::QueueId(onQueue)});
   };
   allocation(owner, queue, 0);
-  allocation(owner, 0, 1);  // number 0, of which its process has a device of its own
+  allocation(owner, 0, 1);  // its process has a device of its own with number 0
   allocation(other, 0, 1);
   allocation(owner, 0, 4);  // number 3
   allocation(owner, 0, 0);  // memory of the host

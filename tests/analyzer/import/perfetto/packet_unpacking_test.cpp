@@ -87,7 +87,7 @@ TEST(PacketUnpacking, SeveralFramesOfZstdAreOneText) {
   EXPECT_EQ(out, "first, second");
 }
 
-/// The inside of a zlib stream that can stand behind itself.
+/// The inside of a zlib stream that can stand after itself.
 std::string deflatedBlock(std::string_view text) {
   z_stream stream{};
   deflateInit2(&stream, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);

@@ -81,7 +81,7 @@ TEST_F(MemoryRolesTest, FollowFromWhereMemoryIsAskedForAndUntilWhenItLives) {
                         {5, 7, MemoryRole::Input},         // also when it is short
                         {9, 0, MemoryRole::Input},         // at the end of the range
                         {11, 15, MemoryRole::Workspace},   // within the operator
-                        {13, 19, MemoryRole::Workspace},   // behind the inner one, within the outer
+                        {13, 19, MemoryRole::Workspace},   // after the inner one, within the outer
                         {13, 20, MemoryRole::Workspace},   // gone when it ends
                         {13, 21, MemoryRole::Activation},  // and not before
                         {11, 80, MemoryRole::Activation},  // until the optimizer begins

@@ -22,7 +22,7 @@ using testing::IsEmpty;
 
 class MemoryTotalsTest : public testing::Test {
  protected:
-  /// An event that gives `bytes` out, or back where they are negative, and what the device has behind it.
+  /// An event that gives `bytes` out, or back where they are negative, and what the device has after it.
   void event(prof::TimeNs timeNs, std::int64_t bytes, std::uint64_t address, MemoryTotals totals,
              std::uint32_t device = 1) {
     prof::Allocation row;

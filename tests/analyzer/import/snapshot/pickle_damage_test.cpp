@@ -107,7 +107,7 @@ TEST(PickleDamage, AFileThatEndsAnywhereBreaksOff) {
 }
 
 TEST(PickleLimits, TheBudgetCountsValuesAndReferences) {
-  // Values are the four that all pickles share, the list and five numbers. The stack has six of them behind one mark.
+  // Values are the four that all pickles share, the list and five numbers. The stack has six of them after one mark.
   const std::string pickle =
       "\x80\x04](K\x01K\x01K\x01K\x01K\x01"
       "e.";

@@ -18,7 +18,7 @@ using testing::ContainsRegex;
 using testing::ElementsAre;
 
 TEST(CausesSection, NamesTheCallThatTheDeviceWaitsFor) {
-  // The device has nothing to do from 1.02 to 5.02 ms. The host allocates until 5.00 ms, and launches behind that.
+  // The device has nothing to do from 1.02 to 5.02 ms. The host allocates until 5.00 ms, and launches after that.
   const Analysis analysis = test::SmallTrace()
                                 .launched(0, 10, 20, 1'020, "first")
                                 .call(30, 5'000, "cudaMalloc")

@@ -44,7 +44,7 @@ TEST(CommunicationSection, CollectivesAreToldApartInANarrowTerminal) {
   EXPECT_THAT(renderText(analysis, {{"communication"}, 140, false}), HasSubstr("default_pg: ncclKernel_AllReduce"));
 }
 
-/// The column behind `text` in a line, 0 where it is not in it.
+/// The column after `text` in a line, 0 where it is not in it.
 std::ptrdiff_t endOf(std::string_view line, std::string_view text) {
   const std::size_t at = line.find(text);
   if (at == std::string_view::npos) return 0;

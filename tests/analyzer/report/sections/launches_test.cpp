@@ -42,7 +42,7 @@ TEST(LaunchesSection, SaysHowLongLaunchingTakes) {
 
 TEST(LaunchesSection, SaysWhatWaitsInEachQueue) {
   const Analysis analysis = threeLaunches();
-  // The kernels wait from 0 to 20, from 10 to 120 and from 200 to 260 µs: 190 µs together, of which any waits for 180
+  // The kernels wait from 0 to 20, from 10 to 120 and from 200 to 260 µs: 190 µs together. At least one waits for 180
   // of the trace's 360 µs.
   const Table queues = reportTable(analysis, "queue_lengths");
   ASSERT_EQ(queues.rows.size(), 1U);

@@ -52,7 +52,7 @@ TEST(SequencesSection, FiguresAreOfAStep) {
   const std::string text = sectionText(analysis, "sequences", 200);
   EXPECT_THAT(text, ContainsRegex("\n softmax, max +40\\.0 +500 µs +1\\.50 ms +20\\.0 %\n"));
   EXPECT_THAT(text, ContainsRegex("\n add_ ×2 +2\\.0 +100 µs +300 µs +4\\.0 %\n"));
-  // 20 times two launches in ten steps, 4 of 100 ms, of which 3 are between them.
+  // 20 times two launches in ten steps, 4 of 100 ms, 3 of them between the launches.
   EXPECT_THAT(text,
               HasSubstr("\n pointwise kernels one behind the other, which one kernel could do: 2.0 times a step, 4.0 "
                         "launches, 4.0 % of the time, 75.0 % of that between them\n"));

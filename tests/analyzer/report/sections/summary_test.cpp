@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What the report says of a recorder that cost so many percent of a step.
+/// The report's words on a recorder that cost so many percent of a step.
 std::string saidOfRecording(std::int64_t coresNs, std::int64_t eventsNs) {
   Analysis analysis = analysed({});
   const std::int64_t stepNs = analysis.meanStepNs();

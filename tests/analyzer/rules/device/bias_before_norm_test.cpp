@@ -6,7 +6,7 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(BiasBeforeNormFinding, AFaultThatSomethingElseHidesIsToldOfWithItsCost) {
-  // A reduction of 0.9 ms for a bias, behind waits for batches that take longer than all work of a step.
+  // A reduction of 0.9 ms for a bias, after waits for batches that take longer than all work of a step.
   const RunPlan plan{.batchNs = 20'000'000, .workers = 1, .biasBeforeNorm = true, .biasGradientNs = 900'000};
   const Analysis analysis = analysed(plan);
   const Finding* finding = find(analysis, FindingId::BiasBeforeNorm);

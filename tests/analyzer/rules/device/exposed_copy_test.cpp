@@ -5,7 +5,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A copy so long that begins so long behind the begin of a step of 1 ms, whose kernel takes 0.8 ms.
+/// A copy so long that begins so long after the begin of a step of 1 ms, whose kernel takes 0.8 ms.
 Analysis copiedAt(std::int64_t startNs, std::int64_t durNs) {
   return copiedInEachStep({{.startNs = startNs, .durNs = durNs, .bytes = 1u << 20}});
 }

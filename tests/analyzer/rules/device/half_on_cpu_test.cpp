@@ -5,7 +5,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// Ten operators of a device, one behind the other: so many linear layers, some of them on half precision, then norms.
+/// Ten operators of a device, one after the other: so many linear layers, some of them on half precision, then norms.
 Analysis layers(int linear, int half, prof::DeviceKind kind = prof::DeviceKind::Cpu) {
   StoreBuilder builder;
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = kind});

@@ -19,7 +19,7 @@ TEST(TinyKernelsFinding, IsTheFirstFaultAndCostsWhatTheLoopTakesToLaunch) {
 }
 
 TEST(TinyKernelsFinding, OneOperatorInsteadGainsItsLaunches) {
-  // 400 launches of 4 µs become two, behind which 260 µs of device work are left to wait for.
+  // 400 launches of 4 µs become two; after these, 260 µs of device work are left to wait for.
   const Analysis analysis = analysed(with(kHostBound, [](RunPlan& plan) { plan.tinyRepeats = 200; }));
   const Finding* finding = find(analysis, FindingId::TinyKernels);
   ASSERT_NE(finding, nullptr);

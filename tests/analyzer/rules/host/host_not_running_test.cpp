@@ -8,7 +8,7 @@ namespace lacuna::analyzer {
 namespace {
 
 TEST(HostNotRunningFinding, ACallOfTheOperatingSystemIsNoDriverCall) {
-  // Also where the scheduler tells that most of it was sleep.
+  // Also where the scheduler shows that most of it was sleep.
   for (const std::int64_t asleepNs : {0, 2'500'000}) {
     const Analysis analysis = analysed({.asleepNs = asleepNs, .readNs = 3'000'000 - asleepNs});
     const Ledger step = analysis.meanStepLedger();
@@ -25,7 +25,7 @@ TEST(HostNotRunningFinding, ACallOfTheOperatingSystemIsNoDriverCall) {
   }
 }
 
-/// Steps of 10 ms, of which operators take 6, and nothing was recorded in the others.
+/// Steps of 10 ms. Operators take 6 ms of each, and nothing was recorded in the others.
 Analysis halfRecorded(double ranPercent) {
   CpuTraining training(60);
   return training.work(0, 6 * CpuTraining::kMs, "aten::linear").ran(ranPercent).analysed();

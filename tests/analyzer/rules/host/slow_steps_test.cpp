@@ -33,7 +33,7 @@ TEST(SlowStepsFinding, AStepInWhichAHostThatRunsAheadIsHeldBackIsNotSlow) {
   };
   EXPECT_FALSE(isSlow());
   EXPECT_THAT(describeRun(analysis), testing::HasSubstr("40 steps of 3.95 ms on average"));
-  // What the device waits for in them is lost also then.
+  // The time that the device waits in them is lost also then.
   for (std::size_t i = 9; i < analysis.steps.all.size(); i += 10)
     analysis.ledgers.steps[i].add(Cause::HostWork, 20'000'000);
   EXPECT_TRUE(isSlow());

@@ -7,7 +7,7 @@ namespace {
 
 TEST(MemoryNearlyFullFinding, MemoryThatIsShortIsGainedByTheBestEditOfThePeak) {
   constexpr std::uint64_t kMiB = 1u << 20;
-  // Of the peak of 120 MiB 80 are parameters, and 40 are of one operator that can be computed again.
+  // The peak is 120 MiB: 80 are parameters, and 40 are of one operator that can be computed again.
   const Analysis full = analysed({.deviceBytes = 125 * kMiB});
   ASSERT_NE(find(full, FindingId::MemoryNearlyFull), nullptr);
   EXPECT_EQ(find(full, FindingId::MemoryNearlyFull)->gainBasis, GainBasis::Bytes);

@@ -12,7 +12,7 @@ TEST(MemorySpikeFinding, MemoryIsGainedInBytes) {
   const Finding* leak = find(leaking, FindingId::MemoryLeak);
   ASSERT_NE(leak, nullptr);
   EXPECT_EQ(leak->gainBasis, GainBasis::Bytes);
-  // The peak is in the last of twelve steps, in front of what that leaves behind.
+  // The peak is in the last of twelve steps, before that step's leak.
   EXPECT_EQ(leak->predictedGainBytes, 11 * 2 * kMiB);
   EXPECT_EQ(leak->predictedGainNsPerStep, 0);
   EXPECT_THAT(renderText(leaking, {{"findings"}, 200, false}),

@@ -12,7 +12,7 @@ TEST(FusedOptimizer, AFusedOptimizerLaunchesOncePerKernelAndStep) {
       .steps = 30, .operators = 10, .kernelNs = 2'000, .batchNs = 10'000, .syncEachStep = true, .optimizerKernels = 60};
   RunPlan fixed = slow;
   fixed.optimizerKernels = 0;
-  // What the updates compute remains; the launches, the gaps between them and what starting a kernel takes go.
+  // The updates' computing remains; the launches, the gaps between them and the starts of kernels go.
   const double expected = measured(fixed) + 2'000 + 59 * 500.0;
   EXPECT_NEAR(static_cast<double>(play(slow, "optimizer.fused=on").predictedNsPerStep), expected, 0.15 * expected);
   EXPECT_LT(expected, 0.75 * measured(slow));

@@ -15,7 +15,7 @@ TEST(Host, AFasterHostMakesNoDriverCallFaster) {
 }
 
 TEST(Host, AQuickerHostGainsTheIdleTimeAndNoMore) {
-  // A collective that starts as soon as it is launched, behind the gradients that it reduces.
+  // A collective that starts as soon as it is launched, after the gradients that it reduces.
   const auto analysis = analyse(test::makeRun({.steps = 30,
                                                .operators = 200,
                                                .kernelNs = 3'000,
