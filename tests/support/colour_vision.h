@@ -8,22 +8,22 @@
 #include <cstddef>
 #include <cstdint>
 
-/// How far apart colours are to eyes of all kinds.
+/// The distance of colours to eyes of all kinds.
 namespace lacuna::test {
 
-/// What is told apart at a glance, in CIE 1976 units; 2.3 is the least that is seen at all.
+/// The distance that eyes see at a glance, in CIE 1976 units; 2.3 is the least that is seen at all.
 inline constexpr double kApart = 9;
 
 using Triple = std::array<double, 3>;
 using Matrix = std::array<Triple, 3>;
 
-/// Of 0xRRGGBB, or a channel of it in the lowest byte.
+/// The linear value of the channel in the lowest byte: of 0xRRGGBB, or of it shifted.
 inline double linearChannel(std::uint32_t channel) {
   const double v = (channel & 0xFF) / 255.0;
   return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
 }
 
-/// How eyes see a colour that lack one kind of cone: Machado, Oliveira and Fernandes (2009), full severity.
+/// A colour as eyes see it that lack one kind of cone: Machado, Oliveira and Fernandes (2009), full severity.
 inline Triple seen(std::uint32_t colour, const Matrix& eyes) {
   const Triple rgb{linearChannel(colour >> 16), linearChannel(colour >> 8), linearChannel(colour)};
   Triple out{};
@@ -42,7 +42,7 @@ inline Triple lab(const Triple& rgb) {
   return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
 }
 
-/// To those of all eyes (usual ones, and each kind of cone missing) that tell them apart worst.
+/// The distance to those of all eyes (usual ones, and each kind of cone missing) that distinguish them worst.
 inline double distance(std::uint32_t a, std::uint32_t b) {
   static constexpr Matrix kEyes[] = {
       {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},

@@ -12,7 +12,7 @@
 
 namespace lacuna::test {
 
-/// Writes into a recorder's file as a hostile program could: records behind a thread's own, further segments, and the
+/// Writes into a recorder's file as a hostile program could: records after a thread's own, further segments, and the
 /// words of its entry. No thread of that entry may record meanwhile.
 class CraftedSegments {
  public:
@@ -43,7 +43,7 @@ class CraftedSegments {
     return last;
   }
 
-  /// Puts a record of these words, the stamp first, behind the last one. False when the pool has no room for it.
+  /// Puts a record of these words, the stamp first, after the last one. False when the pool has no room for it.
   bool append(std::uint32_t index, const Words& record) {
     const std::size_t bytes = (record.size() + 1) / 2 * prof::recording::kSlotBytes;
     std::uint32_t segment = thread(index).current.load();

@@ -8,7 +8,7 @@
 
 namespace lacuna::test {
 
-/// What the call says when it throws.
+/// The message of the exception that the call throws.
 template <typename Call>
 std::string messageOf(Call&& call) {
   try {

@@ -17,7 +17,7 @@
 
 namespace lacuna::test {
 
-/// What the texts of a random trace are.
+/// The texts of a random trace.
 struct RandomTexts {
   std::vector<std::string> names{"",          "aten::mm", "a \"quoted\"\nname", "été", "[[2, 3]]",
                                  "kernel<1>", "x;y",      "[1, {\"y\": null}]"};

@@ -10,7 +10,7 @@
 
 namespace lacuna::test {
 
-/// The rows that a statement gives, as lines of values with a blank behind each; "error: " and why where it fails.
+/// The rows that a statement gives, as lines of values with a blank after each; "error: " and why where it fails.
 inline std::string sqlAnswer(analyzer::Query& query, std::string_view sql) {
   std::string out;
   const auto status = query.run(

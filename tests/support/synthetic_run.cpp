@@ -237,7 +237,7 @@ void Rank::waitForBatch(int step) {
   out_.append(CounterSample{.timeNs = host_, .track = TrackId(rank_ + 1), .value = computed});
 }
 
-/// The host waits until the device has copied; what was copied is for the caller to say.
+/// The host waits until the device has copied; the caller fills in what was copied.
 Memcpy Rank::waitForCopy(const char* function, std::int64_t durNs) {
   const TimeNs begin = host_;
   host_ = std::max(host_, computeFree_) + durNs;
@@ -329,7 +329,7 @@ void Rank::optimizer(int step) {
   range(thread_, zero, host_ - 100, "cpu_op", "aten::zero_");
 }
 
-/// What a program does the same way in every step.
+/// The things that a program does the same way in every step.
 void Rank::habits(int step) {
   for (int i = 0; i < plan_.tinyRepeats && step % plan_.tinyEverySteps == 0; ++i) {
     launch(compute_, 700, "softmax_row");

@@ -9,7 +9,7 @@
 
 namespace lacuna::test {
 
-/// A training whose steps take 10 ms each, 1 ms of it behind the step's marker; other work goes in between. Times in
+/// A training whose steps take 10 ms each, 1 ms of it after the step's marker; other work goes in between. Times in
 /// milliseconds.
 class TrainingPhases {
  public:
@@ -57,7 +57,7 @@ class TrainingPhases {
   static constexpr std::int64_t kUsPerMs = 1'000;
 
   void markedStep(std::int64_t fromMs) { markedStep(fromMs, fromMs); }
-  /// The marker begins first; the training is behind that.
+  /// The marker begins first; the training is after that.
   void markedStep(std::int64_t fromMs, std::int64_t trainsFromMs) {
     trace.step(fromMs * kUsPerMs, (trainsFromMs + kStepMs - 1) * kUsPerMs);
     range(trainsFromMs, trainsFromMs + 1, "load");

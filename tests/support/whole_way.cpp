@@ -181,7 +181,7 @@ bool holdsEvents(const Store& store) {
   return store.rows<prof::Range>() + store.rows<prof::ApiCall>() + store.rows<prof::Kernel>() > 0;
 }
 
-/// Whether a file, as written, is what it claims to be. A trace without events may be refused.
+/// Checks that a file, as written, is what it claims to be. A trace without events may be refused.
 std::string writtenFault(const Written& as, const fs::path& path, bool isEmpty) {
   if (as.fault != nullptr) {
     if (const std::string fault = as.fault(readText(path)); !fault.empty()) return fault;

@@ -101,7 +101,7 @@ class DamageTest : public testing::Test {
     EXPECT_FALSE(reader->damage().empty()) << what;
   }
 
-  /// Of a file with one damaged byte: the stretch that is reported has it, and is the block if it is in one.
+  /// For a file with one damaged byte: the stretch that is reported has it, and is the block if it is in one.
   void expectPlaceNamed(std::size_t at) {
     const auto reader = Reader::open(hurt());
     ASSERT_TRUE(reader.ok());

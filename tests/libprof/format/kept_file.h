@@ -11,9 +11,9 @@
 
 namespace lacuna::prof {
 
-/// What is in the files of earlier format versions that are kept in tests/data: this function, compiled with the writer
-/// of that version, made them. It never changes. Numbers repeat, rise, follow other columns and jump about, so that
-/// each encoding is needed.
+/// The contents of the files of earlier format versions that are kept in tests/data: this function, compiled with the
+/// writer of that version, made them. It never changes. Numbers repeat, rise, follow other columns and jump about, so
+/// that each encoding is needed.
 inline void writeKept(Writer& writer) {
   constexpr int kRows = 700;
   std::uint64_t noise = 88172645463325252;

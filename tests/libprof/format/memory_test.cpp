@@ -18,7 +18,7 @@
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
 
-/// The memory that a reader takes, whatever a file says of itself.
+/// The memory that a reader takes, whatever a file claims of itself.
 
 namespace {
 std::atomic<std::uint64_t> gLive{0};
@@ -78,7 +78,7 @@ using format::Encoding;
 using format::Scheme;
 using format::Section;
 
-/// What FORMAT.md allows for each byte of file: 16 rows of 8 bytes for a column in memory.
+/// The memory that FORMAT.md allows for each byte of file: 16 rows of 8 bytes for a column in memory.
 constexpr std::uint64_t kColumn = format::kMaxRowsPerByte * sizeof(std::uint64_t);
 /// For the objects of a reader of a few blocks.
 constexpr std::uint64_t kObjects = 64 << 10;
@@ -169,7 +169,7 @@ TEST_F(DamagedMemoryTest, AfterABitFlipItTakesNoMore) {
   }
 }
 
-// ---- files that say what is not so, with good checksums
+// ---- files that claim what is not so, with good checksums
 
 void reseal(Bytes& header) {
   const auto seal = [&](std::size_t end) {
@@ -192,7 +192,7 @@ Section section(std::string_view name, ColumnType type, const Encoding& encoding
 class CraftedMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
-    // What a thread takes once, and keeps.
+    // Memory that a thread takes once, and keeps.
     bytes_ = format::encodeFileHeader();
     addRows(1000, 3);
     peak();
@@ -235,7 +235,7 @@ class CraftedMemoryTest : public testing::Test {
     const BlockHeader header = format::blobBlock(kind, 1, blob, encoder, body);
     add(header, body);
   }
-  /// An index of all blocks as they say they are, and the footer.
+  /// An index of all blocks as they claim to be, and the footer.
   void finish() {
     const std::uint64_t indexOffset = bytes_.size();
     addBlob(BlockKind::Index, format::encodeIndex(entries_));

@@ -54,13 +54,13 @@ class OneColumnTest : public testing::Test {
     EXPECT_TRUE(columns.ok());
     return columns.ok() ? *columns : std::vector<StoredColumn>();
   }
-  /// What a block has stored of one column.
+  /// Bytes that a block has stored of one column.
   [[nodiscard]] std::uint64_t storedOf(const BlockInfo& block, std::string_view name) const {
     std::uint64_t bytes = 0;
     for (const StoredColumn& column : columnsOf(block)) bytes += column.name == name ? column.storedBytes : 0;
     return bytes;
   }
-  /// What it has besides columns.
+  /// Bytes that it has besides columns.
   [[nodiscard]] std::uint64_t headerOf(const BlockInfo& block) const {
     std::uint64_t bytes = block.bytes;
     for (const StoredColumn& column : columnsOf(block)) bytes -= column.storedBytes;

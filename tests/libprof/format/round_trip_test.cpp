@@ -14,7 +14,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// How a column's numbers behave; each shape suits another encoding.
+/// The shape of a column's numbers; each shape suits another encoding.
 enum class Shape { Anything, Constant, Few, Rising, Linear, Small, Extremes };
 constexpr int kShapes = 7;
 

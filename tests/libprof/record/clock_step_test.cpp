@@ -9,12 +9,12 @@
 
 #include "libprof/record/recorded.h"
 
-/// What a change of the system's wall-clock time does to a recording.
+/// The effect of a change of the system's wall-clock time on a recording.
 namespace {
 std::atomic<std::int64_t> gRealtimeOffsetNs{0};
 }
 
-/// In place of the C library's: the same clocks, of which the wall clock can be set.
+/// In place of the C library's: the same clocks, but the wall clock can be set.
 extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const long result = syscall(SYS_clock_gettime, clock, now);
   if (result == 0 && clock == CLOCK_REALTIME) {

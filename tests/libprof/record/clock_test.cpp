@@ -12,7 +12,7 @@
 #include "lacuna/prof/said_whole.h"
 #include "libprof/record/recorded.h"
 
-/// What becomes of times on machines whose stamp counter is no clock.
+/// The times on machines whose stamp counter is no clock.
 namespace lacuna::prof {
 namespace {
 

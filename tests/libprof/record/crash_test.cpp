@@ -21,7 +21,8 @@ namespace lacuna::prof {
 namespace {
 
 constexpr int kThreads = 4;
-/// How often each end is tried, each time at another moment. Ending a process takes a sanitizer up to half a second.
+/// Number of times that each end is tried, each time at another moment. Ending a process takes a sanitizer up to half a
+/// second.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kRounds = 40;
 #else

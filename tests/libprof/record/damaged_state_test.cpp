@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a dead drainer left beside the segments, damaged or made by somebody else.
+/// The state that a dead drainer left beside the segments, damaged or made by somebody else.
 class DamagedStateTest : public DrainedTest {
  protected:
   void SetUp() override {

@@ -119,7 +119,7 @@ TEST_F(EmbeddingTest, ACProgramRecordsItself) {
   EXPECT_FALSE(std::filesystem::exists(recordingDir()));
 }
 
-// It would write as another user where its caller says.
+// It would write as another user where its caller chooses.
 TEST_F(EmbeddingTest, AProgramWithOtherRightsThanItsCallersDoesNotJoin) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's runtime does not start in a set-uid program";

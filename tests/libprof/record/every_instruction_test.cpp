@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A process that records is looked at behind each of its instructions, as if it had been killed there: what it had
+// A process that records is inspected after each of its instructions, as if it had been killed there: what it had
 // emitted is recorded or counted as dropped, whichever instruction was the last.
 #include <fcntl.h>
 #include <signal.h>
@@ -92,7 +92,7 @@ class EveryInstructionTest : public RecordingTest {
     RecordingTest::TearDown();
   }
 
-  /// Looks behind each instruction of the steps at what a process would leave that is killed there. `drains`: what came
+  /// Looks after each instruction of the steps at what a process would leave that is killed there. `drains`: what came
   /// before them was read, and its segments were given back.
   void lookBehindEach(Prepare prepare, const std::vector<Step>& steps, bool drains = false) {
     RecordingOptions options;

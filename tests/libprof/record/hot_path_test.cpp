@@ -12,7 +12,7 @@
 
 #include "libprof/record/recorded.h"
 
-/// What recording costs the program that is recorded: neither a system call nor heap memory.
+/// The cost of recording to the program that is recorded: neither a system call nor heap memory.
 
 namespace {
 std::atomic<std::uint64_t> gAllocations{0};
@@ -165,7 +165,7 @@ TEST_F(HotPathTest, RecordingMakesNoSystemCallAndTakesNoHeapMemory) {
   EXPECT_EQ(file.rows<Drop>().size(), 0u);
 }
 
-/// What the test above would see of a system call or of an allocation.
+/// The test above would see a system call or an allocation.
 TEST_F(HotPathTest, ASystemCallOrAnAllocationWouldBeNoticed) {
   const int end = confined([](const Events&) { syscall(SYS_getppid); });
   if (end == kNotAllowed) GTEST_SKIP() << "seccomp is not allowed here";

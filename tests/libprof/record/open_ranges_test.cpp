@@ -225,7 +225,7 @@ TEST_F(OpenRangesTest, AreWhatTheyWereWhereverTheDrainerDies) {
     for (std::uint32_t i = random() % 3000; i > 0; --i) ranges.step(random);
     if (part != 39) flush();
   }
-  // What another save had begun to write.
+  // The beginning of what another save wrote.
   std::ofstream(log(), std::ios::binary | std::ios::app) << "the tail of a save that did not end";
   ASSERT_OK(recoverAll());
   EXPECT_EQ(rowsOf(recovered()), ranges.all());

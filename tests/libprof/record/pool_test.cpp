@@ -528,7 +528,7 @@ TEST_F(PoolTest, SegmentsGoToTheFolderWithoutSharedMemory) {
 TEST_F(PoolTest, FullSharedMemoryFallsBackToTheFolder) {
   RecordingOptions options;
   ASSERT_OK(createRecording(recordingDir(), options));
-  // As a shared memory that is gone or full: there is no room behind the link.
+  // As a shared memory that is gone or full: there is no room at the end of the link.
   std::filesystem::remove_all(std::filesystem::read_symlink(recordingDir() / "shm"));
   std::filesystem::remove(recordingDir() / "shm");
   std::filesystem::create_directory_symlink("/proc/self", recordingDir() / "shm");

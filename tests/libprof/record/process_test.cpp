@@ -115,7 +115,7 @@ TEST(FindProcess, OursKeepTheirNumber) {
   EXPECT_EQ(findProcess({self, 0, 1}).where, Where::Gone) << "one that began just after the machine did";
 }
 
-/// A process with threads that recorders tell of.
+/// A process with threads that recorders report.
 class ThreadNumbers : public RecordingTest {
  protected:
   void SetUp() override {

@@ -27,7 +27,7 @@ class RecordingTest : public testing::Test {
   }
   void TearDown() override {
     lacunaDetach();
-    // What no drainer finished has segments in shared memory.
+    // A recording that no drainer finished has segments in shared memory.
     if (exists(recordingDir())) {
       EXPECT_TRUE(removeRecording(recordingDir()).ok());
     }
@@ -88,7 +88,7 @@ pid_t forkChild(Work&& work) {
   return child;
 }
 
-/// How a child ended: its exit code, or 128 + signal.
+/// The end of a child: its exit code, or 128 + signal.
 inline int endOf(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);

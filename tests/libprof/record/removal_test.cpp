@@ -24,7 +24,7 @@ class RemovalTest : public RecordingTest {
     make(victim() / "1-0.lcr");
   }
   void TearDown() override {
-    // What a test says must stay, stays.
+    // Files that a test wants to stay, stay.
     (void)removeRecording(recordingDir());
     fs::remove_all(recordingDir());
     RecordingTest::TearDown();

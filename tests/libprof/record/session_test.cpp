@@ -391,7 +391,7 @@ void* forkWhereTheChildsThreadEnds(void* session) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    // Called behind the recorder's own, whose key is older.
+    // Called after the recorder's own, whose key is older.
     pthread_key_t last;
     pthread_key_create(&last, [](void*) { _exit(0); });
     pthread_setspecific(last, session);

@@ -87,7 +87,7 @@ std::vector<std::string> rowsWithoutTimes(const std::filesystem::path& path) {
 }
 
 TEST_F(WholeTest, OperatorsAreTheRowsOfTheirParts) {
-  // What does not fit into one record too: sizes, numbers that are far apart, no memory.
+  // Also operators that do not fit into one record: sizes, numbers that are far apart, no memory.
   const auto variants = [] {
     std::vector<SaidWhole> all(6, wholeOperator());
     all[1].memory.bytes = std::uint64_t{1} << 40;

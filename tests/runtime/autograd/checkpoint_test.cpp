@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using Tensors = std::vector<Tensor>;
 using Function = std::function<Tensor(const Tensor&)>;
 
-/// Layers with dropout and a batch norm, each of which may be a segment.
+/// Layers with dropout and a batch norm. Each may be a segment.
 struct Network {
   nn::Linear first{6, 16};
   nn::BatchNorm1d norm{16};

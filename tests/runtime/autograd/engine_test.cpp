@@ -278,7 +278,7 @@ TEST(Autograd, GradRunsAndFreesOnlyWhatLeadsToItsInputs) {
   EXPECT_THAT(w.grad().toVector<double>(), ElementsAre(6, 8));
 }
 
-/// How often each operator ran.
+/// Number of times that each operator ran.
 std::map<std::string, std::uint64_t> callsIn(const std::function<void()>& body) {
   const ProfileTable table = profile(body);
   std::map<std::string, std::uint64_t> calls;

@@ -122,7 +122,7 @@ TEST(Memory, WhatIsLargerThanTheAddressRangeNamesTheLargestTensors) {
   }
 }
 
-/// What this program says that runs one of its tests under such a limit.
+/// The output of this program when it runs one of its tests under such a limit.
 std::string underTheLimit(const std::string& limit) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   FILE* pipe = ::popen(("LACUNA_MEMORY_LIMIT='" + limit + "' '" + self +

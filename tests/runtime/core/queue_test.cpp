@@ -153,7 +153,7 @@ struct Outcome {
   std::string text;
 };
 
-/// Of another process of this program, which runs some of its tests with these variables.
+/// The outcome of another process of this program, which runs some of its tests with these variables.
 Outcome inAProcess(const std::string& variables, const std::string& tests) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   FILE* pipe = ::popen((variables + " '" + self + "' --gtest_filter='" + tests + "' 2>&1").c_str(), "r");

@@ -422,8 +422,8 @@ LoaderOptions hurried(WorkerKind kind, milliseconds timeout) {
   return options;
 }
 
-/// What `attempt` says of a loader that waits so long is that batch 3 is missing. One that is given less time than this
-/// machine takes over the batches before it is right to give up at one of those; the next is given more.
+/// Expects `attempt` to report of a loader that waits so long that batch 3 is missing. One that is given less time than
+/// this machine takes over the batches before it is right to give up at one of those; the next is given more.
 template <class Attempt>
 void expectBatch3Missing(Attempt&& attempt) {
   std::string message;
@@ -637,7 +637,7 @@ TEST(LoaderThreads, ThatCannotAllBeStartedAreAnError) {
   startQueue();
   const pid_t child = ::fork();
   if (child == 0) {
-    const rlim_t most = addressSpace() + (rlim_t{512} << 20);  // of which each stack takes 8 MiB
+    const rlim_t most = addressSpace() + (rlim_t{512} << 20);  // each stack takes 8 MiB of it
     const rlimit limit{most, most};
     ::setrlimit(RLIMIT_AS, &limit);
     LoaderOptions options;

@@ -76,7 +76,7 @@ Tensor bytesOf(std::int64_t count, std::uint8_t value) {
   return tensor;
 }
 
-/// What the worker's end says to send `outcome`.
+/// The bytes that the worker's end writes to send `outcome`.
 std::string saidFor(const LoaderOutcome& outcome) {
   Stream stream;
   OutcomeSender sender(stream.worker(), kSlots);

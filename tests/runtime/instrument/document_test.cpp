@@ -17,7 +17,8 @@
 
 const bool tool::kTakesWhole = false;
 
-/// docs/nvtx-schema.md says what the runtime says, no more and no less: the page's tables next to what a tool hears.
+/// docs/nvtx-schema.md describes what the runtime reports, no more and no less: the page's tables next to what a tool
+/// hears.
 namespace lacuna::rt {
 namespace {
 
@@ -52,7 +53,7 @@ std::vector<Row> tableOf(const std::string& heading) {
   return rows;
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 std::vector<std::string> quoted(const std::string& text) {
   std::vector<std::string> all;
   std::istringstream parts(text);
@@ -63,7 +64,7 @@ std::vector<std::string> quoted(const std::string& text) {
   return all;
 }
 
-/// One of everything that the runtime can say.
+/// One of everything that the runtime can report.
 void sayEverything() {
   nn::Sequential net;
   net.add<nn::Linear>(4, 4).add<nn::Relu>();

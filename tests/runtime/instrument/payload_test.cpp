@@ -17,7 +17,7 @@
 #include "lacuna/runtime/random.h"
 #include "runtime/instrument/tool.h"
 
-/// What payloads hold.
+/// The contents of payloads.
 namespace lacuna::rt {
 namespace {
 
@@ -30,7 +30,7 @@ using testing::SizeIs;
 
 using Events = std::vector<tool::Event>;
 
-/// What all threads say while `body` runs, and until the queue has run it.
+/// The events of all threads while `body` runs, and until the queue has run it.
 template <class Body>
 Events said(const Body& body) {
   synchronize();
@@ -170,7 +170,7 @@ void trainFrom(const LoaderOptions& options) {
 }
 
 TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
-  tellOwnKnobs(false);  // another test looks at the first ones that the process tells
+  tellOwnKnobs(false);  // another test looks at the first ones that the process reports
   std::set<std::string> askers;
   for (const bool pinned : {false, true}) {
     for (const auto& [kind, workers] :
@@ -275,7 +275,7 @@ TEST(MemoryPayload, IsNotToldOfMeta) {
   EXPECT_THAT(ofSchema(events, LACUNA_RT_MEMORY_SCHEMA), IsEmpty());
 }
 
-/// That of `tensor` in the last allocation at its address.
+/// The name of `tensor` in the last allocation at its address.
 std::string toldName(const Events& events, const Tensor& tensor) {
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
   std::string name = "(none)";
@@ -317,7 +317,7 @@ TEST(MemoryPayload, OfATensorThatGetsARoleHasThatRole) {
   EXPECT_EQ(memoryStats().activeByRole[static_cast<std::size_t>(Role::Input)] >= 400, true);
 }
 
-/// Values of a knob that the process told so far.
+/// Values of a knob that the process reported so far.
 std::vector<std::string> toldValues(const char* knob) {
   std::vector<std::string> values;
   for (const tool::Event& event : ofSchema(tool::events(), LACUNA_RT_KNOB_SCHEMA)) {
@@ -336,7 +336,7 @@ void runALoader(std::size_t batch, unsigned workers, unsigned prefetch) {
   }
 }
 
-/// A program that tells nothing itself. What was told stays, for all of the process.
+/// A program that reports nothing itself. What was reported stays, for all of the process.
 TEST(OwnKnobs, AreToldOnceWithTheirFirstValue) {
   tellOwnKnobs(false);
   runALoader(7, 1, 7);

@@ -11,7 +11,7 @@
 
 #include "lacuna/runtime/nvtx_schema.h"
 
-/// An NVTX tool of its own, linked into the test: it knows nothing of Lacuna, and keeps what the runtime says.
+/// An NVTX tool of its own, linked into the test: it knows nothing of Lacuna, and keeps what the runtime reports.
 namespace tool {
 
 /// Each test program defines it: whether the tool takes operators whole.
@@ -39,9 +39,9 @@ struct Schema {
   std::vector<Field> fields;
 };
 
-/// What was said so far, by all threads, in order.
+/// The events so far, of all threads, in order.
 std::vector<Event> events();
-/// What was said since the last call of forget(), by the calling thread.
+/// The events since the last call of forget(), of the calling thread.
 std::vector<Event> mine();
 void forget();
 std::vector<Schema> schemas();

@@ -11,12 +11,12 @@
 
 const bool tool::kTakesWhole = true;
 
-/// What a tool hears that takes small operators whole.
+/// The events at a tool that takes small operators whole.
 namespace lacuna::rt {
 namespace {
 
-/// The forms of what this thread says while `body` runs: "whole", "open 1" (told before it was over, with so many
-/// ranges open), "push", "pop", "mark".
+/// The forms of what this thread reports while `body` runs: "whole", "open 1" (reported before it was over, with so
+/// many ranges open), "push", "pop", "mark".
 template <class Body>
 std::vector<std::string> said(const Body& body) {
   synchronize();

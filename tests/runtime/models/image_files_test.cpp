@@ -36,7 +36,7 @@ Bytes pngOf(const Bytes& rgb, std::uint32_t width, std::uint32_t height) {
   return out;
 }
 
-/// Of 16 bits a channel, with nothing said about their gamma.
+/// A PNG of 16 bits a channel, without a gamma.
 Bytes deepPngOf(std::array<std::uint16_t, 3> pixel) {
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
   png_infop info = png_create_info_struct(png);
@@ -62,7 +62,7 @@ Bytes deepPngOf(std::array<std::uint16_t, 3> pixel) {
   return out;
 }
 
-/// How the colours of a JPEG are given, how they are stored, and whether Adobe's marker says so.
+/// The way the colours of a JPEG are given, how they are stored, and whether Adobe's marker is there.
 struct JpegKind {
   J_COLOR_SPACE given, stored;
   bool adobe = false;

@@ -221,7 +221,7 @@ TEST(Autocast, TakesRecurrentNetworks) {
   }
 }
 
-/// How often something is converted meanwhile.
+/// Number of conversions meanwhile.
 std::uint64_t conversions(const std::function<void()>& body) {
   std::uint64_t calls = 0;
   for (const ProfileRow& row : profile(body).rows) {

@@ -13,7 +13,7 @@
 #include "lacuna/runtime/random.h"
 #include "support/message_of.h"
 
-/// What oneDNN computes next to what the plain loops do.
+/// The results of oneDNN next to those of the plain loops.
 namespace lacuna::rt {
 namespace {
 
@@ -50,7 +50,7 @@ const Computed kComputed[] = {
      [](const Inputs& in) { return attention(in[0], in[1], in[2], {}, true); }},
 };
 
-/// The result and the gradients of all inputs, one behind the other.
+/// The result and the gradients of all inputs, one after the other.
 std::vector<std::vector<float>> computedBy(Backend which, const Computed& computed, DType type) {
   setBackend(which);
   manualSeed(7);
@@ -83,7 +83,7 @@ TEST_P(BothBackends, GiveTheSameResultsAndGradients) {
 INSTANTIATE_TEST_SUITE_P(Operators, BothBackends, testing::ValuesIn(kComputed),
                          [](const auto& info) { return std::string(info.param.what); });
 
-/// Products whose order of additions tells who made them.
+/// Products whose order of additions shows who made them.
 std::vector<float> sumOfMany() {
   manualSeed(3);
   return matmul(randn({16, 1000}), randn({1000, 16})).toVector<float>();

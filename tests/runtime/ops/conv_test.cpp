@@ -271,7 +271,7 @@ struct Inference : testing::Test {
     const NoGrad guard;
     return conv2d(x, weight, {}, {.padding = {1, 1}});
   }
-  /// From weights of which nothing is kept, for they are nobody's parameter.
+  /// From weights that have no kept copies, for they are nobody's parameter.
   [[nodiscard]] Tensor fresh() const {
     const NoGrad guard;
     return conv2d(x, weight.clone().setRole(Role::Other), {}, {.padding = {1, 1}});

@@ -9,7 +9,7 @@
 #include "lacuna/runtime/ops_image.h"
 #include "support/message_of.h"
 
-/// What operators say of shapes that do not fit.
+/// The errors of operators for shapes that do not fit.
 namespace lacuna::rt {
 namespace {
 
@@ -211,7 +211,7 @@ TEST_P(ShapesThatDoNotFit, AreRefusedWithTheOperatorAndTheShapesOnEveryDevice) {
 INSTANTIATE_TEST_SUITE_P(Operators, ShapesThatDoNotFit, testing::ValuesIn(kMisuses),
                          [](const auto& info) { return std::string(info.param.what); });
 
-/// Values are looked at when the operator runs.
+/// Values are checked when the operator runs.
 TEST(IndicesOutOfRange, AreRefusedWithTheOperatorAndTheShape) {
   const Tensor x = zeros({2, 3});
   const Tensor index = fromVector<std::int64_t>({0, 7}, {1, 2});

@@ -24,7 +24,7 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-/// Operators of the page, and what their column "second" says.
+/// Operators of the page, and the contents of their column "second".
 std::map<std::string, std::string> operatorsOfPage() {
   std::map<std::string, std::string> operators;
   std::istringstream page(contents("docs/runtime-operators.md"));

@@ -8,7 +8,7 @@
 #include "lacuna/runtime/error.h"
 #include "lacuna/runtime/ops.h"
 
-/// What is kept for shapes that were seen before is bounded.
+/// The cache for shapes that were seen before is bounded.
 namespace lacuna::rt {
 namespace {
 

@@ -14,7 +14,7 @@ using Values = std::vector<float>;
 
 constexpr std::int64_t kDepth = 300;  ///< long enough that plain loops round elsewhere than the library
 
-/// Of the same numbers in other orders of memory: what the library gives for whole rows.
+/// The library's result for the same numbers in whole rows.
 Values plain(const Tensor& a, const Tensor& b) {
   return matmul(a.contiguous(), b.contiguous()).toVector<float>();
 }

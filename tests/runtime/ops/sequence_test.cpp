@@ -104,7 +104,7 @@ std::size_t heapBytes() {
   return heap.uordblks + heap.hblkhd;
 }
 
-/// What it works in counts for limits, statistics and tools, and goes with the execution.
+/// The memory that it works in counts for limits, statistics and tools, and goes with the execution.
 TEST(Attention, WorksInMemoryOfTheAllocator) {
   constexpr std::int64_t kKeys = 4096;
   constexpr std::size_t kScores = 64 * kKeys * sizeof(float);

@@ -9,11 +9,11 @@
 #include "lacuna/runtime/ops_image.h"
 #include "support/message_of.h"
 
-/// What operators say of tensors that are not defined. page_test.cpp holds this list against the headers.
+/// The errors of operators for tensors that are not defined. page_test.cpp holds this list against the headers.
 namespace lacuna::rt {
 namespace {
 
-/// Makes the arguments of a call, of which one may be missing.
+/// Makes the arguments of a call; one may be missing.
 struct Arguments {
   int missing = -1;
   [[nodiscard]] Tensor operator()(int which, Shape shape, DType type = DType::F32) const {

@@ -48,7 +48,7 @@ TEST(WideSums, OfElementsThatShareTheGradientOfAnExtreme) {
   }
 }
 
-/// A picture of which the pixel in the middle is in each of the 900 windows of 30 × 30, and is larger than all others.
+/// A picture whose pixel in the middle is in each of the 900 windows of 30 × 30, and is larger than all others.
 Tensor peak() {
   std::vector<float> values(59 * 59, 0.0F);
   values[29 * 59 + 29] = 1;

@@ -96,7 +96,7 @@ const BinaryCase kBinary[] = {
      [](std::int64_t a, std::int64_t b) { return a != 0 || b != 0 ? 1 : 0; }, true},
 };
 
-/// What the type holds of a whole number.
+/// The value that the type holds of a whole number.
 std::int64_t wrapped(std::int64_t value, DType type) {
   if (type == DType::U8) return static_cast<std::uint8_t>(value);
   return type == DType::I32 ? static_cast<std::int32_t>(value) : value;

@@ -9,21 +9,21 @@
 
 #include "runtime/sweep/arrangement.h"
 
-/// Random uses of operators, each with what a plain loop says of it.
+/// Random uses of operators, each with the result of a plain loop.
 namespace lacuna::rt {
 
 using Inputs = std::vector<Tensor>;
 using Values = std::vector<double>;
 
-/// One random use of an operator, and what a plain loop says of it.
+/// One random use of an operator, and the result of a plain loop.
 struct Use {
   std::vector<Arranged> inputs;
   std::function<Tensor(const Inputs&)> op;
   std::function<Values(const std::vector<Values>&)> exact;  ///< empty: gradients only
-  std::optional<Shape> shape = {};                          ///< of the result, where `exact` does not tell it
+  std::optional<Shape> shape = {};                          ///< of the result, where `exact` does not give it
 };
 
-/// What is done with the elements: which types are taken depends on that.
+/// The work on the elements: it decides which types are taken.
 enum class Work : std::uint8_t { Computes, Multiplies, Moves };
 
 struct OperatorCase {
@@ -53,9 +53,9 @@ inline Tensor indices(SampleRandom& random, Shape shape, std::int64_t bound) {
   return fromVector(values, shape);
 }
 
-/// What picks elements, places them or shows them otherwise.
+/// Operators that pick elements, place them or show them otherwise.
 std::vector<OperatorCase> pickingCases();
-/// What works on pictures.
+/// Operators that work on pictures.
 std::vector<OperatorCase> pictureCases();
 
 }  // namespace lacuna::rt

@@ -22,7 +22,7 @@ std::size_t numberOf(const Shape& place, const Shape& shape) {
   return static_cast<std::size_t>(number);
 }
 
-/// What lies where `from` points to, for each place of `shape`.
+/// The values where `from` points to, for each place of `shape`.
 Values picked(const Shape& shape, const std::function<double(Shape place)>& from) {
   Values out;
   for (std::int64_t i = 0; i < shape.numel(); ++i) out.push_back(from(placeOf(i, shape)));

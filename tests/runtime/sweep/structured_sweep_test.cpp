@@ -102,7 +102,7 @@ Use normUse(SampleRandom& random) {
           }};
 }
 
-/// What a channel's values are normalised by.
+/// The numbers that a channel's values are normalised by.
 struct Channel {
   double mean = 0;
   double variance = 0;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// An NVTX tool that enters a program of its own and writes down, when that ends, how often the program said what:
+/// An NVTX tool that enters a program of its own and writes down, when that ends, how often the program reported what:
 /// lines of a name and a number, into the file that LACUNA_TEST_COUNTS names. "live" lines are the bytes that were held
 /// when a step began, those of batches aside.
 #include <nvtx3/nvToolsExt.h>
@@ -44,7 +44,7 @@ class Counts {
 
  private:
   void takeMemory(const tool::Event& event) {
-    // How many batches are ahead is a matter of time.
+    // The number of batches ahead is a matter of time.
     if (event.numbers.at("role") == LACUNA_RT_ROLE_INPUT) return;
     const std::int64_t bytes = event.numbers.at("bytes");
     switch (event.numbers.at("action")) {

@@ -12,7 +12,8 @@
 
 #include "support/programs.h"
 
-/// Each fault of the sample `faulty` does what it says, counted by an NVTX tool; nothing here depends on time.
+/// Each fault of the sample `faulty` does what its name promises, counted by an NVTX tool; nothing here depends on
+/// time.
 namespace {
 
 constexpr int kSteps = 25;
@@ -85,7 +86,7 @@ TEST_F(Fault, StarvedWorkersAreOne) {
 TEST_F(Fault, HeavyDecodeComputesOnTheTrainingThread) {
   const Counts heavy = countsOf("heavy-decode", "--slowness 50");
   EXPECT_EQ(heavy["decode by -1"], kSteps);
-  // Six million rounds of dependent steps each, of which no processor does more than six in a nanosecond.
+  // Six million rounds of dependent steps each. No processor does more than six steps in a nanosecond.
   EXPECT_GT(heavy["loader cpu ns"], kSteps * 1'000'000);
 }
 

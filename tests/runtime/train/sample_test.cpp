@@ -182,7 +182,7 @@ TEST_F(Samples, ALongRunNeedsNoListOfItsExamples) {
 #else
   const char* const limit = "ulimit -d 4194304; ";
 #endif
-  // Of 6.4 million million numbers. The run ends when nobody reads on.
+  // A list would have 6.4 million million numbers. The run ends when nobody reads on.
   EXPECT_THAT(run("mlp_digits --steps 100000000000 --log 1 | grep -m1 loss", limit).text, HasSubstr("step 0 loss"));
 }
 
