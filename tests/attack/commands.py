@@ -13,10 +13,10 @@ TABLES = ("process", "thread", "device", "queue", "clock", "environment", "range
           "stack_frame", "cpu_sample", "thread_state", "flow", "log", "drop", "overhead", "arg_set", "arg", "python_sample")
 QUERIES = ("SELECT count(*) AS n, sum(durNs) AS ns FROM kernel", "SELECT name, startNs, durNs FROM range ORDER BY durNs DESC LIMIT 20",
            "SELECT * FROM allocation LIMIT 20", "SELECT * FROM arg LIMIT 50", "SELECT * FROM process, thread LIMIT 20")
-# What a query must not do, and is refused.
+# Statements that a query must not run; they are refused.
 FORBIDDEN = ("SELECT fts3_tokenizer('simple', x'4141414141414141')", "SELECT load_extension('x')", "VACUUM INTO 'out/copy.db'", "ATTACH 'out/other.db' AS o",
              "PRAGMA writable_schema = ON", "CREATE VIRTUAL TABLE temp.t USING fts4(a)", "SELECT writefile('out/x', 'x')", "SELECT readfile('/etc/passwd')", "")
-# What costs more than it seems to, and is refused or done within the limits.
+# Statements that cost more than they seem to; each is refused or done within the limits.
 COSTLY = ("SELECT json_extract(replace(hex(zeroblob(50000)), '0', '['), '$')", "SELECT " + "(" * 2000 + "1" + ")" * 2000, "SELECT length(zeroblob(2147483647))",
           "SELECT replace(hex(zeroblob(400000000)), '0', 'abcdefgh')", "SELECT 'a' LIKE replace(hex(zeroblob(20000)), '0', '%a')", "SELECT 1; SELECT 2")
 FORMATS = {"lcn": None, "chrome": lambda data: verdict.strict_json(data, repeated_keys=True), "perfetto": None, "nsys": None, "folded": verdict.stacks,
@@ -40,12 +40,12 @@ DOCTOR = ("mount -t tmpfs none /dev/shm || exit 99; cp -r --sparse=always MUTANT
 class Command:
     words: list  # MUTANT, GOOD, RANK and out/NAME stand for files
     codes: tuple = (0, 1, 2)
-    silent: tuple = ()  # codes that say no more than what is printed
+    silent: tuple = ()  # codes that mean no more than what is printed
     printed: object = verdict.plain  # of standard output
     writes: dict = field(default_factory=dict)  # a file in out/ and what must hold of it; none: it opens again
     gui: bool = False
     message: bytes = b"lacuna: error:"  # which the others come with
-    makes: str = ""  # the file that the commands behind it read
+    makes: str = ""  # the file that the commands after it read
     takes_folder: bool = False  # which may be gone afterwards
     shell: str = ""
 

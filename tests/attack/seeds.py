@@ -39,7 +39,7 @@ def packed_json(random, data):
 
 MUTATORS = {"json": mutate_json.ALL, "lcn": mutate_lcn.ALL + (build_lcn.hostile_rows,) * 6, "sqlite": mutate_sqlite.ALL, "log": mutate_sqlite.WITH_LOG, "perfetto": mutate_perfetto.ALL,
             "pickle": mutate_pickle.ALL, "capture": mutate_records.CAPTURE, "recording": mutate_records.RECORDING, "gzip": (packed_json,) + mutate_bytes.ALL, "other": mutate_bytes.ALL}
-# How often each is taken.
+# Number of times that each is taken.
 WEIGHTS = {"json": 6, "lcn": 8, "sqlite": 5, "log": 2, "perfetto": 4, "pickle": 6, "capture": 3, "recording": 5, "gzip": 1, "other": 1}
 CORPUS = {"chrome": "json", "nsys": "other", "perfetto": "perfetto", "snapshot": "pickle", "reader": "lcn", "bytes": "other"}
 # Names of the parts of a mutant that is more than one file begin so: in a folder, or beside the file.

@@ -17,7 +17,7 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/prof/generate.h"
 
-/// What the full report of a generated run of 10 M and of 100 M events costs, each in a process of its own, and
+/// The cost of the full report of a generated run of 10 M and of 100 M events, each in a process of its own, and of
 /// grouping a million rows by name.
 namespace lacuna::analyzer {
 namespace {

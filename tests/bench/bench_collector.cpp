@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `lacuna run` costs the program it records. This program is measured itself: alone, and under `lacuna run`, in
-/// pairs that take turns in who comes first; medians of the pairs' ratios count. A range's cost is measured inside one
-/// recorded run, next to the floor, and what a child takes to join next to a child alone. What the kernel takes for
+/// The cost of `lacuna run` to the program it records. This program is measured itself: alone, and under `lacuna run`,
+/// in pairs that take turns in who comes first; medians of the pairs' ratios count. A range's cost is measured inside
+/// one recorded run, next to the floor, and what a child takes to join next to a child alone. What the kernel takes for
 /// samples that nobody reads is the floor of the sampler.
 #include <fmt/format.h>
 #include <linux/perf_event.h>
@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 constexpr int kRounds = 201;
 constexpr int kChildren = 200;
 
-/// How a whole program is measured: many short runs, for a machine shared with others has its bad moments, and the
+/// The way a whole program is measured: many short runs, for a machine shared with others has its bad moments, and the
 /// median of many pairs does not see them.
 struct Pairs {
   int count;
@@ -79,7 +79,7 @@ int appendEnd(nvtxDomainHandle_t) {
 decltype(&appendBegin) volatile beginCall = appendBegin;
 decltype(&appendEnd) volatile endCall = appendEnd;
 
-/// The floor behind the two calls that NVTX makes: what no tool that it calls can be below.
+/// The floor through the two calls that NVTX makes: no tool that it calls can be below it.
 __attribute__((noinline)) double calledRound(nvtxDomainHandle_t domain, const nvtxEventAttributes_t& attributes) {
   return nsPerCall(kRanges, [&] {
     if (const auto call = beginCall) call(domain, &attributes);
@@ -87,8 +87,8 @@ __attribute__((noinline)) double calledRound(nvtxDomainHandle_t domain, const nv
   });
 }
 
-/// The cost of the floor, of a range, of one over the other, and of the floor behind calls over the floor, in turns, as
-/// four numbers on standard output.
+/// The cost of the floor, of a range, of one over the other, and of the floor through calls over the floor, in turns,
+/// as four numbers on standard output.
 int measureRanges() {
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("bench");
   const auto attributes = attributesOf(nvtxDomainRegisterStringA(domain, "range"));
@@ -195,7 +195,7 @@ class Measurement {
   Measurement& operator=(const Measurement&) = delete;
   ~Measurement() { fs::remove_all(home_); }
 
-  /// What this program prints in another role; under `lacuna run` where options are given.
+  /// The output of this program in another role; under `lacuna run` where options are given.
   std::string ask(const std::string& role, const char* runOptions) {
     std::string command = fmt::format("'{}' {}", self_.string(), role);
     const fs::path trace = home_ / "bench.lcn";
@@ -240,7 +240,7 @@ class Measurement {
     double floor = 0;
     double added = 0;
   };
-  /// What a figure is alone, and what is added where it is recorded: medians over pairs.
+  /// A figure alone, and the addition where it is recorded: medians over pairs.
   Added added(const std::string& role, const char* runOptions, int pairs) {
     std::vector<double> floors, differences;
     for (int pair = 0; pair < pairs; ++pair) {

@@ -160,7 +160,7 @@ void measureRanks(const std::filesystem::path& path) {
          "B", "four processes in one file");
 }
 
-/// What opening a large file and reading one column of it read from the disk.
+/// The bytes read from the disk by opening a large file and reading one column of it.
 void measureOneColumn(const std::filesystem::path& path, std::uint64_t events) {
   {
     auto writer = Writer::create(path);

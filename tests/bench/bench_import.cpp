@@ -107,7 +107,7 @@ void generate(const std::filesystem::path& path) {
 
 std::uint64_t sink = 0;
 
-/// What simdjson's users do with such a file: each event's fields and arguments, in place.
+/// The work of simdjson's users on such a file: each event's fields and arguments, in place.
 void touch(const simdjson::padded_string& text) {
   simdjson::ondemand::parser parser;
   simdjson::ondemand::document document = parser.iterate(text);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What recording costs, next to the floor: two TSC reads and two 16-byte appends to a thread-local ring. A drainer
+/// The cost of recording, next to the floor: two TSC reads and two 16-byte appends to a thread-local ring. A drainer
 /// process empties the segments into a file meanwhile. Rounds of each kind take turns; medians count. A burst is far
 /// faster than any drainer on a second core, so rounds are short (what a pool of 64 MiB holds) and the floor's rounds
 /// give it time.
@@ -57,7 +57,7 @@ __attribute__((noinline)) double allocationRound() {
   });
 }
 
-/// A recording with a drainer in a process of its own, which says at the end what it saw.
+/// A recording with a drainer in a process of its own, which reports at the end what it saw.
 class Recorded {
  public:
   explicit Recorded(const fs::path& home) : directory_(home / "bench.recording") {
@@ -123,7 +123,7 @@ double cpuOf(int threads, const std::function<void()>& work) {
   return nowNs(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
-/// What recording takes of the CPU per event, with the work spread over `threads`: a thread's first event and its end
+/// The CPU time that recording takes per event, with the work spread over `threads`: a thread's first event and its end
 /// included, but not what the system takes for threads that do nothing.
 double cpuPerEvent(int threads) {
   constexpr int kEvents = 64 * 40'000;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What `lacuna doctor` says, on this machine and on others that stand-ins and variables make of it.
+// The output of `lacuna doctor`, on this machine and on others that stand-ins and variables make of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <simdjson.h>
@@ -65,7 +65,7 @@ class DoctorTest : public testing::Test {
     }
     return findings;
   }
-  /// What to put before a command so that /dev/shm has that size; empty where nothing can be mounted.
+  /// The words to put before a command so that /dev/shm has that size; empty where nothing can be mounted.
   static std::string withSharedMemory(const std::string& size) {
     for (const std::string unshare : {"unshare -m", "unshare -Urm"}) {
       const std::string before =

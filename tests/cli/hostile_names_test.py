@@ -22,7 +22,8 @@ import xml.etree.ElementTree as ElementTree
 
 LACUNA, MAKER = (os.path.abspath(word) for word in sys.argv[1:3])
 FAILED = []
-# What Kineto's writer never writes, as a file from elsewhere may: numbers of other languages, names with controls, broken escapes.
+# Things that Kineto's writer never writes, but a file from elsewhere may hold: numbers of other languages, names with controls,
+# broken escapes.
 KINETO = b"""{"schemaVersion": 1, "trace_id": "a\\x1b[2J", "odd": {"n": 1., "list": [+7, NaN]}, "deviceProperties": [], "traceEvents": [
 {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "ts": 0, "args": {"name": "\\u001b[31mred \\u202e", "n": NaN}},
 {"ph": "X", "cat": "cpu_op", "name": "op \\u001b]0;x\\u0007", "pid": 7, "tid": 8, "ts": 1.5, "dur": 20, "args": {"a": 1., "b": +7, "c": NaN, "d": [1., 01],

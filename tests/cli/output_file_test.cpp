@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What commands write to: never a file that is there, unless --force is given, and never a file that they read.
+// The files that commands write to: never a file that is there, unless --force is given, and never a file that they
+// read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

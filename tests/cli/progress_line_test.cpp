@@ -35,7 +35,7 @@ class Terminal {
     ::close(screen_);
     screen_ = -1;
   }
-  /// What was written since the last time. A terminal hands it over when it comes to that, so a mark says where it
+  /// The text written since the last time. A terminal hands it over when it comes to that, so a mark shows where it
   /// ends.
   std::string shown() {
     std::fputc(kMark, stream_);

@@ -32,7 +32,7 @@ class Sandbox : public testing::Test {
   }
   void TearDown() override { ::unsetenv("TMPDIR"); }
 
-  /// Whether `work` succeeds in a process that is confined to the trace and to the folder of the output.
+  /// True when `work` succeeds in a process that is confined to the trace and to the folder of the output.
   bool confined(const std::function<bool()>& work, const std::string& mode = "on", const fs::path& output = {}) {
     const pid_t child = ::fork();
     if (child == 0) {

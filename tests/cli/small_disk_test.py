@@ -15,7 +15,7 @@ LACUNA = os.path.abspath(sys.argv[1])
 GUI = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 and os.path.exists(sys.argv[2]) else None
 FAILED = []
 SKIPPED = 77
-# A disk of so much, of which what is on it leaves nearly nothing.
+# A disk of so much; what is on it leaves nearly nothing.
 DISK_KIB = 256
 LEFT_KIB = 8
 FULL = "No space left on device"
@@ -72,7 +72,7 @@ def check_full(inputs, place):
         ballast.write(bytes((DISK_KIB - LEFT_KIB) << 10))
     for words, name in writers(inputs):
         check_refused(words, name, place, [FULL], small=("junit.xml",))
-    # What was there under the name stays, whole.
+    # The file that was there under the name stays, whole.
     old = os.path.join(place, "out.json")
     open(old, "w").write("older\n")
     check_refused([LACUNA, "convert", os.path.join(inputs, "a.lcn"), "-o", "out.json", "--force"], "out.json", place, [FULL])

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The commands that handle trace files, as a user calls them: what they print, say and answer.
+// The commands that handle trace files, as a user calls them: what they print, report and answer.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -96,12 +96,12 @@ class TraceFiles : public testing::Test {
     return interrupted({"convert", "-q", "--force", "run.lcn", "-o", out}, number,
                        [&](pid_t) { return unfinished().has_value(); });
   }
-  /// Whether what is there can be unpacked to its end.
+  /// True when the file there can be unpacked to its end.
   [[nodiscard]] bool isWhole(const char* name) const {
     return std::system(("gzip -t '" + (folder_ / name).string() + "' 2>/dev/null").c_str()) == 0;
   }
-  /// Whether the process has a file without a name open that lies in that folder. (The thread sanitizer has one with a
-  /// name there for a moment, before the program begins.)
+  /// True when the process has a file without a name open that lies in that folder. (The thread sanitizer has one with
+  /// a name there for a moment, before the program begins.)
   static bool holdsNamelessFileIn(pid_t pid, const fs::path& folder) {
     std::error_code gone;  // the process ends when it likes
     for (fs::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", gone), end; entry != end;
@@ -117,7 +117,7 @@ class TraceFiles : public testing::Test {
     fs::resize_file(folder_ / "run.lcn", fs::file_size(folder_ / "run.lcn") - bytes);
   }
 
-  /// What was printed; holds until it is asked for again.
+  /// The JSON that was printed; holds until it is asked for again.
   simdjson::dom::element json() {
     simdjson::dom::element document;
     EXPECT_EQ(parser_.parse(printed()).get(document), simdjson::SUCCESS) << printed();
@@ -485,7 +485,7 @@ TEST_F(TraceFiles, APlaceThatHoldsNoFileIsToldBeforeTheWorkWithWhatToDo) {
     expect("convert run.lcn -o nowhere/x" + kind,
            "nowhere/x: cannot be written: there is no folder nowhere; create it");
     expect("convert run.lcn -o file/x" + kind, "file is no folder; choose another place");
-    // /proc takes no files, whoever asks, and says so only then.
+    // /proc takes no files, whoever asks, and reports it only then.
     expect("convert run.lcn -o /proc/x" + kind, "/proc/x: ");
     EXPECT_THAT(said(), Not(HasSubstr("unfinished-"))) << to;
   }
@@ -649,7 +649,7 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
     EXPECT_FALSE(unfinished()) << *unfinished();
     EXPECT_EQ(read("out.json.gz"), "what was there");
   }
-  // What cannot be caught leaves its file; the next convert to the same name takes it away, and no other's.
+  // A signal that cannot be caught leaves the file; the next convert to the same name takes it away, and no other's.
   const int status = interruptedConvert("out.json.gz", SIGKILL);
   if (WIFEXITED(status) || isWhole("out.json.gz")) GTEST_SKIP() << "was over before the signal came";
   ASSERT_TRUE(unfinished());
@@ -767,7 +767,7 @@ TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
     EXPECT_THAT(said(), HasSubstr(what)) << words;
     EXPECT_THAT(printed(), IsEmpty()) << words;
   }
-  // What depends on the trace is no misuse.
+  // A mistake that depends on the trace is no misuse.
   EXPECT_EQ(lacuna("report run.lcn --device cuda:99"), 1);
   EXPECT_EQ(lacuna("report run.lcn --steps 5000:5001"), 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Real runs whose programs know why their device was idle: the ledger must say the same. All is held against what the
+/// Real runs whose programs know why their device was idle: the ledger must agree. All is held against what the
 /// programs measured themselves, so nothing here depends on how fast a machine is.
 #include <unistd.h>
 
@@ -48,8 +48,8 @@ class CausesTest : public RunTest {
     return sum;
   }
 
-  /// Of these stretches, how long the device had nothing to do: nothing ran, and nothing was launched that had yet to
-  /// start, as where other programs keep the queue's thread off the cores. From the rows, not from the ledger, and
+  /// Time in these stretches for which the device had nothing to do: nothing ran, and nothing was launched that had yet
+  /// to start, as where other programs keep the queue's thread off the cores. From the rows, not from the ledger, and
   /// between the first and the last work of the device.
   static std::int64_t idleWithin(const Analysis& analysis, const std::vector<TimeWindow>& stretches) {
     const auto timeline = *analyzer::loadTimeline(*analysis.store);
@@ -92,8 +92,8 @@ class CausesTest : public RunTest {
     return out;
   }
 
-  /// What the host of a virtual machine took of its processors since it was started. A thread that lost them to it was
-  /// never switched out, so nothing but the clock of its own CPU time tells.
+  /// The time that the host of a virtual machine took of its processors since it was started. A thread that lost them
+  /// to it was never switched out, so nothing but the clock of its own CPU time shows it.
   static std::int64_t stolenNs() {
     std::ifstream stat("/proc/stat");
     std::string cpu;
@@ -106,13 +106,13 @@ class CausesTest : public RunTest {
   static void expectNear(std::int64_t got, std::int64_t planted, std::string_view what) {
     EXPECT_NEAR(static_cast<double>(got), static_cast<double>(planted), 0.05 * static_cast<double>(planted)) << what;
   }
-  /// What a program sets up in front of its first step it need not tell anybody of.
+  /// A program need not report what it sets up in front of its first step.
   static Ledger fromTheFirstStep(const Analysis& analysis) {
     return within(analysis, {{analysis.steps.all.at(0).startNs, analysis.devices.at(0).window.endNs}});
   }
   static Ledger whole(const Analysis& analysis) { return analysis.ledgers.run; }
   /// Records, and expects that little is unknown in this part of the ledger. Where the machine is held up just between
-  /// two things that a program tells of, that is unknown; then it is recorded anew, but not for ever.
+  /// two things that a program reports, that is unknown; then it is recorded anew, but not for ever.
   Analysis analysedWithLittleUnknown(const std::string& words, Ledger (*part)(const Analysis&)) {
     for (int attempt = 1;; ++attempt) {
       EXPECT_EQ(WEXITSTATUS(record(words)), 0) << said();
@@ -161,7 +161,7 @@ TEST_F(CausesTest, AThreadThatSleepsIsToldFromOneThatWorks) {
     }
   }
   expectNear(within(analysis, asleep)[Cause::OffCpu], asleepNs, "asleep");
-  // What other programs took of the cores meanwhile is in neither.
+  // The time that other programs took of the cores meanwhile is in neither.
   const std::int64_t worked = within(analysis, working)[Cause::HostWork];
   expectNear(std::clamp(cpuNs, worked - stolen, worked), cpuNs, "working");
 }

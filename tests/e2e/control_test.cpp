@@ -15,13 +15,13 @@ using prof::Reader;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What is recorded when, and the flight recorder.
+/// The times at which things are recorded, and the flight recorder.
 class ControlTest : public RunTest {
  protected:
   /// Steps of 10 ms, named "work 0" to "work N-1" inside.
   static std::string steps(int count) { return program("step_program") + " step " + std::to_string(count) + " 10"; }
 
-  /// Starts `lacuna run` behind the shell's back; its number is in $run.
+  /// Starts `lacuna run` in the shell's background; its number is in $run.
   static std::string inBackground(const std::string& words) {
     return program("lacuna") + " run --force -q " + words + " 2>stderr.txt & run=$!; ";
   }
@@ -35,7 +35,7 @@ class ControlTest : public RunTest {
     return "for i in $(seq 500); do " + condition + " && break; sleep 0.1; done; ";
   }
   static std::string trigger(const std::string& what) { return program("lacuna") + " trigger $run " + what + "; "; }
-  /// The word of the control page that says whether to record.
+  /// The word of the control page that switches recording.
   static std::string switchIs(int on) {
     return "[ $(od -An -tu4 -j8 -N4 out.lcn.recording/control) -eq " + std::to_string(on) + " ]";
   }
@@ -93,7 +93,7 @@ TEST_F(ControlTest, DelayLeavesTheBeginningOut) {
   const auto ranges = *reader.table<prof::Range>();
   ASSERT_FALSE(ranges.name.empty());
   for (std::size_t i = 0; i < ranges.name.size(); ++i) {
-    // What was open when the time came begins with its thread.
+    // A range that was open when the time came begins with its thread.
     if ((ranges.flags[i] & prof::kNoStart) != 0) continue;
     EXPECT_GE(ranges.startNs[i], before + 199'000'000) << reader.text(ranges.name[i]);
   }
@@ -274,7 +274,7 @@ class SlowStepTest : public ControlTest, public testing::WithParamInterface<Slow
 TEST_P(SlowStepTest, DumpsWhatLedToIt) {
   const std::string name = GetParam().name;
   const std::string option = GetParam().option;
-  // A busy machine may have made other steps slow, too: it holds behind the slow one until that is in a dump.
+  // A busy machine may have made other steps slow, too: it holds after the slow one until that is in a dump.
   const std::string dumped =
       "for dump in out.dump-*.lcn; do [ -e $dump ] && " + program("lacuna") +
       " query --csv $dump \"select name from range where name = 'work 40'\" 2>/dev/null; done | grep -q work";

@@ -28,7 +28,8 @@ constexpr std::uint64_t kMostOfCount = prof::kMostOfSum<std::uint64_t>;
 constexpr std::uint32_t kMostRanges = ~std::uint32_t{0};
 constexpr std::uint32_t kManyDomains = 15;
 constexpr std::uint64_t kSteps = 5;
-/// What the recording holds before anything is crafted: a step and a range in it each time, and a mark of each thread.
+/// The contents of the recording before anything is crafted: a step and a range in it each time, and a mark of each
+/// thread.
 constexpr std::uint64_t kRanges = 2 * kSteps;
 constexpr std::uint64_t kMarks = 2;
 

@@ -38,7 +38,7 @@ class CudaInjectionTest : public RunTest {
   static auto column(const Reader& reader) {
     return *reader.column<Column>();
   }
-  /// How many kernels there are of each name.
+  /// Number of kernels of each name.
   static Counts kernels(const Reader& reader) {
     Counts counts;
     for (const auto id : column<&prof::Kernel::name>(reader)) ++counts[std::string(reader.text(id))];

@@ -17,7 +17,7 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What `lacuna run` writes, what it leaves alone, and what it says where that goes wrong.
+/// The files that `lacuna run` writes and leaves alone, and what it reports where that goes wrong.
 class OutputTest : public RunTest {
  protected:
   void put(const std::string& name, const std::string& text) {
@@ -35,7 +35,7 @@ class OutputTest : public RunTest {
     for (const auto text : lines.text) log += std::string(reader.text(text)) + "\n";
     return log;
   }
-  /// A run that says what it has to say.
+  /// A run that prints what it has to report.
   int loud(const std::string& words) { return shell(program("lacuna") + " run --force " + words); }
 };
 
@@ -87,7 +87,7 @@ TEST_F(OutputTest, RunsThatAreStartedTogetherTakeNumbersOfTheirOwn) {
   }
 }
 
-/// Of a link to nothing nobody knows what it is for; and a folder may be anybody's, be it empty.
+/// Nobody knows what a link to nothing is for; and a folder may be anybody's, even an empty one.
 TEST_F(OutputTest, ARunWithoutANameTakesNoneThatAnythingHas) {
   fs::create_symlink("nowhere", folder_ / "ending_program.lcn");
   fs::create_directory(folder_ / "ending_program-2.lcn.recording");
@@ -168,7 +168,7 @@ TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
   EXPECT_EQ(shell(program("lacuna") + " recover out.lcn.recording -o other.lcn >recovered.txt 2>&1"), 0);
   EXPECT_EQ(full("--ring 16M --dump-on signal", program("ending_program") + " exit; kill -USR2 $PPID; exit 0"), 1);
   EXPECT_THAT(said(), HasSubstr("lacuna: error: "));
-  // What the rings hold is kept, in shared memory too, until somebody wants it or deletes it as the next run says.
+  // The data in the rings is kept, in shared memory too, until somebody wants it or deletes it as the next run advises.
   std::error_code error;  // where shared memory has no room they are in the folder itself
   const std::string rings = fs::read_symlink(folder_ / "out.lcn.recording/shm", error).string();
   EXPECT_EQ(WEXITSTATUS(record("true")), 127);

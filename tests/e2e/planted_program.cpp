@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A training loop of the runtime that leaves its device idle for causes that it knows, and says when:
+/// A training loop of the runtime that leaves its device idle for causes that it knows, and prints when:
 /// planted_program STEPS. Prints a line for each stretch: what was planted, its begin and end on CLOCK_MONOTONIC, and
 /// the CPU time that the thread used in it, in nanoseconds. The device has nothing to do in any of them.
 #include <nvtx3/nvToolsExt.h>

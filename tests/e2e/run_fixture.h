@@ -56,7 +56,7 @@ class RunTest : public testing::Test {
   static std::string untilGone(const std::string& process) {
     return "for i in $(seq 600); do kill -0 " + process + " 2>/dev/null || break; sleep 0.05; done; ";
   }
-  /// Before a command: programs of the test's wait at their end until they have been looked at.
+  /// Before a command: programs of the test's wait at their end until they have been inspected.
   static std::string lingering() { return "export LINGER=out.lcn.recording/checkpoint; "; }
   int record(const std::string& words) { return lacuna("-o out.lcn -- " + words); }
 
@@ -71,7 +71,7 @@ class RunTest : public testing::Test {
     std::ifstream file(folder_ / name);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  /// How many ranges there are of each name.
+  /// Number of ranges of each name.
   static std::map<std::string, int> rangesOf(const prof::Reader& reader) {
     std::map<std::string, int> counts;
     const auto names = reader.column<&prof::Range::name>();

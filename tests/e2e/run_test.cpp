@@ -22,7 +22,7 @@ namespace {
 
 using prof::Reader;
 
-/// What the trace has of a program that makes every call of NVTX's core.
+/// The contents of the trace of a program that makes every call of NVTX's core.
 class NvtxCoreTest : public RunTest {
  protected:
   void SetUp() override {
@@ -536,7 +536,7 @@ TEST_F(RunTest, ABadInjectionPathIsSaidClearly) {
   EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/no/such.so " + run + "true 2>stderr.txt")), 127);
   EXPECT_NE(said().find("/no/such.so does not exist"), std::string::npos) << said();
   expectNothingLeft();
-  // The user's own choice stays, good or bad, and NVTX would not say that it is bad.
+  // The user's own choice stays, good or bad, and NVTX would not report that it is bad.
   EXPECT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH=/no/such.so " + run + program("nvtx_program") + " 2>stderr.txt")),
             0);
   EXPECT_NE(

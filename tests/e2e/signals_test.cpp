@@ -20,7 +20,7 @@ class SignalTest : public RunTest {
     if (terminal_ >= 0) close(terminal_);
   }
 
-  /// Starts `lacuna run` on these words behind our back, after `prepare` in its process.
+  /// Starts `lacuna run` on these words in the background, after `prepare` in its process.
   template <class Prepare>
   pid_t start(std::vector<std::string> words, Prepare&& prepare) {
     const std::string lacuna = program("lacuna");

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Small operators of the runtime, all of which run on the calling thread because the queue is idle:
+/// Small operators of the runtime. All run on the calling thread because the queue is idle:
 /// small_operators [STEPS [EXIT CODE]].
 #include <cstdlib>
 

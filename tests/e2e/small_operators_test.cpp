@@ -42,7 +42,7 @@ std::vector<std::string> rowsOf(const prof::Reader& reader) {
 }
 
 // A recorder that waits for ranges hears of each when it begins; another one hears of small operators when they are
-// over. The traces say the same.
+// over. The traces are the same.
 TEST_F(RunTest, SmallOperatorsAreTheSameRowsWholeOrInParts) {
   ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << said();
   const std::vector<std::string> whole = rowsOf(trace());
@@ -53,7 +53,7 @@ TEST_F(RunTest, SmallOperatorsAreTheSameRowsWholeOrInParts) {
             300);
 }
 
-// They are said once, at the beginning, which the ring has long overwritten.
+// They are reported once, at the beginning, which the ring has long overwritten.
 TEST_F(RunTest, ARingThatHasTurnedStillHasTheQueuesAndTheKnobs) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 1M -- " + program("small_operators") + " 200 3")), 3) << said();
   const prof::Reader reader = trace("out.dump-1.lcn");
@@ -87,7 +87,7 @@ TEST_F(RunTest, ExecutionsOfSmallOperatorsLieWithinTheirRanges) {
   EXPECT_GE(within, 900u);
 }
 
-// What a program says of its devices and queues when it begins, kernels refer to by number.
+// Kernels refer by number to the devices and queues that a program describes when it begins.
 TEST_F(RunTest, ACaptureRangeKnowsTheDevicesThatWereDescribedBefore) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --capture-range step -- " + program("small_operators"))), 0) << said();
   const prof::Reader reader = trace();

@@ -16,7 +16,7 @@ namespace {
 
 using prof::Reader;
 
-/// A shell that starts a launcher, which starts two ranks with sessions of their own, each of which forks two loader
+/// A shell that starts a launcher, which starts two ranks with sessions of their own, and each rank forks two loader
 /// workers: seven processes.
 class TreeTest : public RunTest {
  protected:
@@ -63,7 +63,7 @@ class TreeTest : public RunTest {
   }
 
   using Counts = std::map<std::tuple<std::int32_t, std::string, std::string>, int>;
-  /// How many ranges there are by rank, process and name.
+  /// Number of ranges by rank, process and name.
   static Counts rangesByProcess(const Reader& reader) {
     std::map<prof::ThreadId, Member> members;
     const auto threads = *reader.table<prof::Thread>();

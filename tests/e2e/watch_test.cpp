@@ -18,10 +18,10 @@ namespace {
 using prof::Reader;
 using testing::HasSubstr;
 
-/// What is seen of programs from outside.
+/// The view of programs from outside.
 class WatchTest : public RunTest {
  protected:
-  /// Whether this machine lets us sample; set by what doctor says.
+  /// True when this machine lets us sample, as doctor reports.
   bool kernelSamples() {
     shell(program("lacuna") + " doctor --json >doctor.json");
     const std::string text = textOf("doctor.json");
@@ -124,7 +124,7 @@ TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereNothingIsMeasured) {
 }
 
 TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereTheKernelDoesNotTell) {
-  // Until looks at /proc have told of it.
+  // Waits until looks at /proc have found it.
   const int status = shell("export HOLD=0; " + program("without_perf") + " " + program("lacuna") +
                            " run -q --force -o out.lcn --trace nvtx -- sh -c '" + program("step_program") +
                            " step 1 0; exit 5' & run=$!; until [ -e at-0 ] || ! kill -0 $run; do sleep 0.02; done; " +
@@ -135,7 +135,7 @@ TEST_F(WatchTest, TheProcessTreeIsThereAlsoWhereTheKernelDoesNotTell) {
 }
 
 TEST_F(WatchTest, AProcessHasItsOwnCommandLineOrNone) {
-  // Those that are gone when they are looked at, and the shell whose line is another by then.
+  // Processes that are gone when they are inspected, and the shell whose line is another by then.
   std::ofstream(folder_ / "lines.sh")
       << "for i in 1 2 3 4 5; do readlink -f /tmp; /bin/echo hi >/dev/null; (true); done\n"
       << "exec sleep 0.3\n";
@@ -356,7 +356,7 @@ TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
   EXPECT_THAT(said(), HasSubstr("CPU samples from timers in the programs\n"));
   const Reader reader = trace();
   EXPECT_EQ(environmentOf(reader).at("cpu_samples.source"), "timer");
-  // Three times 300 ms. What came after the last ring of a timer is not told: more where threads share a core.
+  // Three times 300 ms. The time after the last ring of a timer is not reported: more where threads share a core.
   EXPECT_GT(sampledMs(reader), 600);
   EXPECT_LT(sampledMs(reader), 1350);
   const bool names = said().find("elfutils") == std::string::npos;
@@ -467,7 +467,7 @@ void PrintTo(const SampledEnding& ending, std::ostream* out) {
   *out << ending.how;
 }
 
-/// How the program ends, and where the samples come from.
+/// The end of the program, and the source of the samples.
 class SampledEndingTest : public WatchTest, public testing::WithParamInterface<std::tuple<SampledEnding, std::string>> {
  protected:
   static std::map<std::uint32_t, std::uint32_t> processOfThread(const Reader& reader) {
@@ -508,12 +508,14 @@ class SampledEndingTest : public WatchTest, public testing::WithParamInterface<s
     EXPECT_LT(others, kComputesMs * 0.25);
     auto ms = sampledMsByProcess(reader);
     for (const auto process : computing) {
-      // What a thread uses after its timer's last ring is not told (docs/run.md): 50 ms, and a look at /proc, at most.
+      // The time of a thread after its timer's last ring is not reported (docs/run.md): 50 ms, and a look at /proc, at
+      // most.
       EXPECT_GT(ms[process], kComputesMs * (timer ? 0.6 : 0.9));
       EXPECT_LT(ms[process], kComputesMs * 1.25) << "what starting and recording take is in it";
     }
   }
-  /// Each has too few samples to tell by itself, and joining the recording takes it longer than what it computes.
+  /// Each has too few samples to prove anything by itself, and joining the recording takes it longer than what it
+  /// computes.
   static void expectSamplesOfMany(const Reader& reader, bool timer) {
     const double all = sampledMs(reader);
     // A child lives for less than the kernel's tick: of some the timer never rings, and with them goes all they used.
@@ -543,7 +545,7 @@ TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
   EXPECT_EQ(reader.rows<prof::Process>(), static_cast<std::uint64_t>(ending.processes));
   EXPECT_GE(reader.rows<prof::ThreadSpan>(), 1u);
   expectSamples(reader, ending, sampler == "timer");
-  // A process that both recorder and kernel tell of is one row.
+  // A process that both recorder and kernel report is one row.
   std::set<std::pair<std::uint32_t, prof::TimeNs>> rows;
   const auto processes = *reader.table<prof::Process>();
   for (std::size_t i = 0; i < processes.osPid.size(); ++i) {

@@ -35,7 +35,7 @@ class WindowTest : public RunTest {
     return spans;
   }
 
-  /// Each range that the program has written down lies where it says.
+  /// Each range that the program has written down lies where the program put it.
   void expectRangesWhereTheyWere(const Reader& reader) {
     constexpr std::int64_t kClocksDiffer = 1'000'000;
     const auto known = spans();

@@ -51,7 +51,7 @@ struct Operation {
   bool truncates = false;
 };
 
-/// What the log does not know before the call returns.
+/// The part of a call that the log does not know before it returns.
 struct Call {
   std::uint64_t number = 0;
   std::array<std::uint64_t, 6> arguments{};

@@ -14,7 +14,7 @@ namespace {
 
 using namespace lacuna::analyzer;
 
-/// A few bytes may unpack to gigabytes, of which no more are asked for.
+/// A few bytes may unpack to gigabytes; no more than this is asked for.
 constexpr std::size_t kMostBytes = 1 << 20;
 
 struct Unpacked {

@@ -11,7 +11,7 @@
 #include "collector/cupti/row_collector.h"
 #include "cupti/capture.h"
 
-/// Any bytes where CUPTI would write: the first says whether the rest is a buffer of CUPTI 13, one of CUPTI 12, or a
+/// Any bytes where CUPTI would write: the first decides whether the rest is a buffer of CUPTI 13, one of CUPTI 12, or a
 /// raw capture file.
 namespace {
 

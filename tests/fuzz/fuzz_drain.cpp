@@ -103,7 +103,7 @@ class Victim {
 
   void patch(std::uint8_t region, std::size_t offset, const std::uint8_t* bytes, std::size_t count) {
     static const recording::Offsets kOffsets(kSegments);
-    // The header's first words say whose it is; a living process of that number would only end the run early.
+    // The header's first words name its owner; a living process of that number would only end the run early.
     const std::size_t starts[] = {offsetof(recording::Header, bootId),
                                   kOffsets.links,
                                   kOffsets.threads,
@@ -155,7 +155,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const Result<DrainStats> stats = recover(victim.directory, victim.output, true);
   victim.restore();
-  // Whatever the memory said, the result is a sound trace.
+  // Whatever the memory held, the result is a sound trace.
   if (stats.ok()) {
     const Result<Reader> trace = Reader::open(victim.output);
     must(trace.ok() && (*trace).complete() && (*trace).damage().empty(), "reading the trace");

@@ -79,7 +79,7 @@ void letWaitsGoOn() {
   ::sigaction(SIGALRM, &alarm, nullptr);
 }
 
-/// What lies below a folder, by path: its kind, and what it holds.
+/// The entries below a folder, by path: its kind, and what it holds.
 using Tree = std::map<std::string, std::string>;
 
 std::string describe(const fs::path& path) {

@@ -15,8 +15,8 @@
 
 namespace lacuna::analyzer {
 
-/// What every importer must stand: a store in which each id that a row has is one that exists (or none), lengths are
-/// not negative, and every text can be asked for.
+/// The result that every importer must give: a store in which each id that a row has is one that exists (or none),
+/// lengths are not negative, and every text can be asked for.
 inline void checkImported(const StoreResult& store) {
   if (!store.ok()) {
     if (store.error().message.empty()) std::abort();

@@ -36,7 +36,7 @@ using analyzer::QueryValue;
 constexpr unsigned kSeed = 7;
 constexpr unsigned kRows = 24;
 constexpr auto kTimeLimit = std::chrono::milliseconds(400);
-/// Of the processor. One step of SQLite looks at no clock: values that are small keep it short.
+/// Time of the processor. One step of SQLite looks at no clock: values that are small keep it short.
 constexpr auto kMostTime = 10 * kTimeLimit;
 constexpr long long kMostMemory = 3 << 20;
 constexpr std::uint64_t kMostResultRows = 2000;
@@ -82,7 +82,7 @@ class Asked {
     query_.add(analyzer::reportTablesOf(store_));
   }
 
-  /// Whether it was answered.
+  /// True when it was answered.
   bool ask(std::string_view sql) {
     const std::clock_t begun = std::clock();
     std::size_t columns = 0;

@@ -10,7 +10,7 @@
 
 #include "lacuna/prof/reader.h"
 
-/// Any bytes as a trace file: open it in both ways, read everything that it says it has.
+/// Any bytes as a trace file: open it in both ways, read everything that it claims to have.
 namespace {
 
 using namespace lacuna::prof;

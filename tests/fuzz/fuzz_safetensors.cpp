@@ -10,7 +10,7 @@
 #include "io/safetensors_header.h"
 #include "lacuna/runtime/error.h"
 
-/// Any bytes as a file of saved tensors: its header is refused in words, or gives each byte behind it to one tensor.
+/// Any bytes as a file of saved tensors: its header is refused in words, or gives each byte after it to one tensor.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lacuna::rt;
   std::array<unsigned char, kSafetensorsLengthBytes> raw{};

@@ -105,7 +105,7 @@ void mustBeReadable(const ArrivedOutcome& outcome) {
   }
 }
 
-/// What has arrived is taken. False where the worker is of no use any more.
+/// Takes what has arrived. False where the worker is of no use any more.
 bool receiveAll(OutcomeInbox& inbox) {
   for (;;) {
     ArrivedOutcome outcome;

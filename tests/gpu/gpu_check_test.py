@@ -255,7 +255,7 @@ class Time(unittest.TestCase):
     def test_what_takes_too_long_is_ended_with_all_that_it_started(self):
         with tempfile.TemporaryDirectory() as place:
             note = pathlib.Path(place) / "pid"
-            for seconds in (1, 10, 30):  # until it has got to say what it started
+            for seconds in (1, 10, 30):  # until it has got to note what it started
                 with self.assertRaises(subprocess.TimeoutExpired):
                     gpu_check.run(["sh", "-c", f"sleep 600 & echo $! > {note}; wait"], seconds=seconds, capture_output=True)
                 if note.exists() and note.read_text():

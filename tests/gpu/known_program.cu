@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A CUDA program that does a stated amount of work and says so on its standard output, as JSON: what a trace of it must
-// hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that the caller can kill it. Or `costs`: does each
-// kind of work many times, and says how often and how many nanoseconds each took. Where it crashes, its standard error
-// has the calls that led there, as offsets into each library.
+// A CUDA program that does a stated amount of work and reports it on its standard output, as JSON: what a trace of it
+// must hold. Arguments: KERNELS [wait], where `wait` ends by sleeping, so that the caller can kill it. Or `costs`: does
+// each kind of work many times, and reports how often and how many nanoseconds each took. Where it crashes, its
+// standard error has the calls that led there, as offsets into each library.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <execinfo.h>

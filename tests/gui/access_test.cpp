@@ -84,7 +84,7 @@ class AccessTest : public QObject {
     QTest::keyClicks(input, QString::fromLatin1(words));
     QTest::keyClick(input, Qt::Key_Return);
   }
-  /// Whether it takes keys or clicks: the menus and the inside of other widgets apart.
+  /// True when it takes keys or clicks: the menus and the inside of other widgets apart.
   static bool forPeople(const QWidget& widget) {
     if (widget.inherits("QTabBar") || widget.inherits("QAbstractItemView")) return widget.focusPolicy() != Qt::NoFocus;
     if (widget.inherits("QAbstractButton")) return !widget.inherits("QTableCornerButton");
@@ -158,7 +158,7 @@ class AccessTest : public QObject {
     QListWidgetItem* item = list->currentItem();
     QVERIFY(item != nullptr);
     const bool before = window_->steps()->longestFirst()->isChecked();
-    // Where one click activates, both are told.
+    // Where one click activates, both signals come.
     Q_EMIT list->itemActivated(item);
     Q_EMIT list->itemClicked(item);
     QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);

@@ -39,7 +39,7 @@ class MemoryMapTest : public ::testing::Test {
     tree_ = groupBlocks(live_);
     return layOutBlocks(tree_, kArea);
   }
-  /// How often each block is in a tile that is no frame.
+  /// Number of times that each block is in a tile that is no frame.
   [[nodiscard]] std::vector<int> held(const std::vector<MapTile>& tiles) const {
     std::vector<int> times(live_.size());
     for (const MapTile& tile : tiles) {

@@ -26,7 +26,7 @@
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
 
-/// What the window shows is what `lacuna report --json` prints, for traces made by hand and for every sample's.
+/// The window shows what `lacuna report --json` prints, for traces made by hand and for every sample's.
 class NumbersTest : public QObject {
   Q_OBJECT
 

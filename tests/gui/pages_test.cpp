@@ -76,7 +76,7 @@
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
 
-/// The pages behind the timeline, each on a trace made by hand.
+/// The pages after the timeline, each on a trace made by hand.
 class PagesTest : public QObject {
   Q_OBJECT
 
@@ -230,7 +230,7 @@ class PagesTest : public QObject {
 
   void stacksThatAreNotThereAreNotExported() {
     const QString path = folder_.filePath(QStringLiteral("none.folded"));
-    QVERIFY(!window_->flame()->exportFolded(path));  // of a page that nobody has looked at
+    QVERIFY(!window_->flame()->exportFolded(path));  // of a page that nobody has opened
     QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("There are no stacks to export"));
     QVERIFY(!QFileInfo::exists(path));
   }
@@ -386,7 +386,7 @@ class PagesTest : public QObject {
     QTRY_COMPARE(text(*model, 0, 2), QStringLiteral("null"));
     QTRY_VERIFY(!model->busy());
     QCOMPARE(text(*model, 2856, 2), QStringLiteral("text"));
-    // Two that differ by less than a double tells apart.
+    // Two that differ by less than a double can distinguish.
     window_->sql()->filter()->setText(QStringLiteral("461168601842738"));
     QTRY_VERIFY(!model->busy());
     QCOMPARE(text(*model, 0, 0), QStringLiteral("7904"));
@@ -974,7 +974,7 @@ class PagesTest : public QObject {
     const std::vector<Label> labels{{.x = 100, .y = 40, .width = 900, .height = 18, .name = name}};
     QVERIFY(painter.isWrittenOn(QRectF(90, 45, 30, 20), labels, 1));
     QVERIFY(!painter.isWrittenOn(QRectF(90, 60, 30, 20), labels, 1));
-    QVERIFY(!painter.isWrittenOn(QRectF(900, 45, 30, 20), labels, 1));  // on the event, behind its name
+    QVERIFY(!painter.isWrittenOn(QRectF(900, 45, 30, 20), labels, 1));  // on the event, after its name
     QVERIFY(painter.isWrittenOn(QRectF(50, 22, 15, 5), labels, 2));
     QVERIFY(!painter.isWrittenOn(QRectF(50, 22, 15, 5), labels, 1));
   }

@@ -18,7 +18,7 @@
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
 
-/// The program as it is called: what it writes, says and ends with.
+/// The program as it is called: what it writes, prints and ends with.
 class ProgramTest : public QObject {
   Q_OBJECT
 

@@ -9,7 +9,7 @@
 
 namespace lacuna::gui {
 
-/// How long a test waits for what has to come. The five seconds that Qt gives it may pass on a busy machine before a
+/// Time that a test waits for what has to come. The five seconds that Qt gives it may pass on a busy machine before a
 /// thread gets to run.
 inline constexpr int kPatienceMs = 60'000;
 
@@ -19,7 +19,7 @@ namespace lacuna::gui::testing {
 
 inline QtMessageHandler testsHandler = nullptr;
 
-/// All but what the offscreen platform says of each window: that it cannot pass on size hints.
+/// All but what the offscreen platform prints for each window: that it cannot pass on size hints.
 inline void dropOffscreensOwn(QtMsgType type, const QMessageLogContext& context, const QString& message) {
   if (!message.startsWith(QLatin1String("This plugin does not support"))) testsHandler(type, context, message);
 }

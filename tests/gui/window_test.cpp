@@ -57,7 +57,7 @@
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
 
-/// How much of a widget is painted at once.
+/// Measures how much of a widget is painted at once.
 class PaintedArea : public QObject {
  public:
   bool counting = true;

@@ -8,10 +8,10 @@ import subprocess
 
 import expected
 
-# A thread as its program counted it. in_flight: it was killed, so the step behind the last one may be in the trace.
+# A thread as its program counted it. in_flight: it was killed, so the step after the last one may be in the trace.
 Thread = collections.namedtuple("Thread", "pid tid steps in_flight")
-# What a trace holds: {(pid, tid): {group: numbers in order}}, {pid: dropped events}, the first and last moment. A trace without its end does not
-# name its threads and processes: pid is None then, and tid the number of the thread in the trace, or of its counter.
+# The contents of a trace: {(pid, tid): {group: numbers in order}}, {pid: dropped events}, the first and last moment. A trace without its end
+# does not name its threads and processes: pid is None then, and tid the number of the thread in the trace, or of its counter.
 Found = collections.namedtuple("Found", "threads dropped start end")
 
 QUERY = """

@@ -14,7 +14,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
-# What a program may give as a name, and what XML, JSON and a workflow command must not take as theirs.
+# Text that a program may give as a name, and that XML, JSON and a workflow command must not take as theirs.
 KERNEL = 'void k<float, "4">(T&&) 100% ]]> \x01\x1b\n::warning::µ'
 FAILED = []
 

@@ -13,7 +13,7 @@ import tempfile
 import same_trace
 
 # Bytes per complete event, by the trace's clock. A capture that no file can hold in so many (see least_bytes) may have so many
-# times the least: such ones are small, and a trace of few rows is mostly what says how its columns are to be read.
+# times the least: such ones are small, and a trace of few rows is mostly the description of its columns.
 MOST_MICROSECONDS, MOST_NANOSECONDS, MOST_OVER_LEAST = 3.5, 5.0, 5.5
 
 

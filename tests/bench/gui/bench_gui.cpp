@@ -256,7 +256,7 @@ std::vector<Frame> sweep(const Viewport& whole) {
   return frames;
 }
 
-/// What the same picture costs when every visible event is looked at, per pixel column of each lane.
+/// The cost of the same picture when every visible event is visited, per pixel column of each lane.
 double linearScanMs(const Trace& trace, const Viewport& view, int width) {
   const double begin = threadMs();
   const double npp = view.nsPerPixel(width);
@@ -307,7 +307,8 @@ std::uint64_t blankPixels(const Trace& trace, const Viewport& view, int width) {
   return blank;
 }
 
-/// How long the GUI's thread is held up by a table of 35 million rows: shown, sorted, filtered, scrolled to its end.
+/// Time for which the GUI's thread is held up by a table of 35 million rows: shown, sorted, filtered, scrolled to its
+/// end.
 void tableStalls() {
   constexpr std::size_t kRows = 35'000'000;
   TableModel model;
@@ -372,7 +373,7 @@ int runSize(const std::filesystem::path& folder, std::uint64_t events, const std
       return 1;
     }
   }
-  // Laying the tracks out, as `lacuna run` does behind a recording; a process of its own keeps its memory apart.
+  // Laying the tracks out, as `lacuna run` does after a recording; a process of its own keeps its memory apart.
   fflush(nullptr);
   if (const pid_t child = fork(); child == 0) {
     const double begin = wallMs();

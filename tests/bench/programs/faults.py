@@ -58,7 +58,7 @@ CATALOGUE = (
     Fault("large-temporary", ("memory-spike", "host-work"), memory=True),
 )
 BY_NAME = {fault.name: fault for fault in CATALOGUE}
-# Two that would hide each other, or of which one removes the other.
+# Faults that would hide each other, or one that removes another.
 EXCLUSIVE = (
     {"slow-storage", "no-workers", "heavy-decode", "slow-collate", "workers-restarted"},
     {"checkpoint-each-step", "checkpoint-now-and-then"},

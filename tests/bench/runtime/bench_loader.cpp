@@ -91,7 +91,7 @@ std::vector<Way> allWays() {
   return ways;
 }
 
-/// Of an epoch after the one in which the workers start.
+/// The rate of an epoch after the one in which the workers start.
 double examplesPerSecond(const std::shared_ptr<rt::Dataset>& dataset, const Way& way) {
   rt::LoaderOptions options;
   options.batch = kBatch;

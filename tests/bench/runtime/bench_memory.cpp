@@ -3,7 +3,7 @@
 
 /// Memory of training steps: what the define-by-run runtime holds at its peak, next to what a static plan of the same
 /// operators would need and what keeping every result would take; deterministic, on meta. Then libtorch's peak where it
-/// was found, and what the system says on the CPU.
+/// was found, and the system's figure on the CPU.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -79,7 +79,7 @@ struct Ratio {
   double halfWidth;  ///< of the interval that holds the true median with 95 %
 };
 
-/// What each round came to. A process keeps what its addresses and the places of its threads cost it, so rounds differ
+/// The ratio of all rounds. A process keeps what its addresses and the places of its threads cost it, so rounds differ
 /// by more than their steps do, and the interval is that of rounds.
 Ratio ratioOf(const std::vector<std::vector<double>>& rounds) {
   std::vector<double> all, medians;
@@ -96,8 +96,8 @@ Ratio ratioOf(const std::vector<std::vector<double>>& rounds) {
 
 constexpr int kRounds = 12;
 
-/// What recording adds to a step, in rounds with processes of their own. In each, plain and profiled steps in the order
-/// A B B A, so that a machine that grows faster or slower favours neither; each step next to its neighbour alone,
+/// The addition of recording to a step, in rounds with processes of their own. In each, plain and profiled steps in the
+/// order A B B A, so that a machine that grows faster or slower favours neither; each step next to its neighbour alone,
 /// because slow spells are short; with nobody else in turn, whose threads would still spin when the next one begins.
 Ratio addedToStep(const std::vector<std::string>& plainCommand, const std::vector<std::string>& profiledCommand,
                   const std::string& step, double seconds) {
@@ -120,9 +120,9 @@ Ratio addedToStep(const std::vector<std::string>& plainCommand, const std::vecto
   return ratioOf(rounds);
 }
 
-/// What recording adds to an operator. By itself: what was recorded before is drained by then, and the recorder's own
-/// process sleeps. And without a pause: where two hardware threads share a core, as on many small machines, the process
-/// that writes six million operators a second to disk takes from the core of the one that is measured.
+/// The addition of recording to an operator. By itself: what was recorded before is drained by then, and the recorder's
+/// own process sleeps. And without a pause: where two hardware threads share a core, as on many small machines, the
+/// process that writes six million operators a second to disk takes from the core of the one that is measured.
 void hook(Sides& sides) {
   constexpr std::chrono::milliseconds kDrained{60};
   const auto added = [&](std::chrono::milliseconds pause) {
@@ -146,7 +146,7 @@ void dispatch(Sides& sides) {
   if (sides.profiled) hook(sides);
 }
 
-/// What Autocast makes of a step: each next to an f32 step of the same process.
+/// The ratio of a step with Autocast: each next to an f32 step of the same process.
 void amp(Process& own, const std::string& network, int count, int rounds) {
   std::vector<double> steps, ratios;
   for (int round = -1; round < rounds; ++round) {

@@ -26,7 +26,7 @@ struct Convolution {
 
   [[nodiscard]] std::int64_t outSide() const { return side / stride; }
   [[nodiscard]] std::int64_t padding() const { return window / 2; }
-  /// Whether the runtime has it made by Winograd's algorithm, where the library has that.
+  /// True when the runtime has it made by Winograd's algorithm, where the library has that.
   [[nodiscard]] bool byWinograd() const { return window == 3 && stride == 1 && in >= 64 && in <= 256; }
   [[nodiscard]] rt::Shape x() const { return {kPictures, in, side, side}; }
   [[nodiscard]] rt::Shape y() const { return {kPictures, out, outSide(), outSide()}; }
@@ -110,7 +110,7 @@ dnnl::stream& stream() {
   return one;
 }
 
-/// What the library makes of a pass when it may choose all orders.
+/// The library's choice for a pass when it may choose all orders.
 struct Choice {
   dnnl::primitive primitive;
   memory::desc x, y, weight;

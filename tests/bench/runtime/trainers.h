@@ -22,7 +22,7 @@ struct Trainer {
   std::function<lacuna::rt::Tensor()> step;
 };
 
-/// What the forward computes in: f32, or what Autocast makes of it.
+/// The precision of the forward: f32, or what Autocast makes of it.
 enum class Precision : std::uint8_t { F32, Amp };
 
 /// mlp (784-512-512-10, batch 128), resnet18 (3×32×32, batch 64), transformer (4 layers of 256, 128 characters, batch

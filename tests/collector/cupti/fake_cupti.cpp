@@ -198,7 +198,7 @@ void fakeHolder(const char* name) {
   holder = name;
 }
 
-/// How often something was called that the real one does not stand.
+/// Number of calls that the real one does not stand.
 int fakeMisuses() {
   return misuses;
 }
@@ -384,7 +384,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   return CUPTI_SUCCESS;
 }
 
-// --- hardware counters: a chip without NVLink, of which three samples can be read at a time
+// --- hardware counters: a chip without NVLink; three of its samples can be read at a time
 // ------------------------------
 
 void fakeHardware(int newEnableResult) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Stands in for libnvidia-ml.so.1 of a machine with two GPUs, one of which does not tell its power.
+// Stands in for libnvidia-ml.so.1 of a machine with two GPUs; one does not report its power.
 #include <cstdio>
 
 namespace {

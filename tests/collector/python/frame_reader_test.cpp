@@ -183,7 +183,7 @@ TEST_P(ImageTest, FramesThatLeadInACircleEnd) {
     ASSERT_TRUE(!layout->thread.cframe || plain.get(frame + layout->thread.cframeFrame, frame));
     ASSERT_TRUE(plain.get(thread + layout->thread.next, thread));
   }
-  // Of the program's first thread: its caller's caller is itself again.
+  // In the program's first thread the caller's caller of the frame becomes the frame itself.
   ASSERT_TRUE(plain.get(frame + layout->frame.back, caller));
   ASSERT_TRUE(plain.get(caller + layout->frame.back, callers));
   for (auto& [address, bytes] : plain.pieces()) {

@@ -15,7 +15,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 LACUNA = os.path.abspath(sys.argv[1])
 SHARES = os.path.join(HERE, "shares.py")
-# Of what is spent, by function. Another program on the machine may take some of it.
+# Shares of what is spent, by function. Another program on the machine may take some of it.
 EXPECTED = {"busy": 0.2, "sleepy": 0.3, "locked": 0.5}
 TOLERANCE = 0.1
 

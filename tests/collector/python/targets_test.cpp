@@ -32,7 +32,7 @@ class AnnouncementsTest : public testing::Test {
     std::string lines = Image::parse(text).announcement;
     const auto at = lines.find("pid ");
     lines.replace(at, lines.find('\n', at) - at, "pid " + std::to_string(pid));
-    // Of this namespace.
+    // Without the line of this namespace.
     const auto its = lines.find("namespace ");
     return lines.erase(its, lines.find('\n', its) - its + 1);
   }

@@ -33,7 +33,7 @@ struct Reading {
   double total = 0;
 };
 
-/// Looks at this process before and after something, which the trace must then tell as a rate.
+/// Looks at this process before and after something, which the trace must then show as a rate.
 class CountersTest : public testing::Test {
  protected:
   CountersTest() { introduce(static_cast<std::uint32_t>(getpid())); }
@@ -133,7 +133,7 @@ double faults(long rusage::*which) {
   return static_cast<double>(usage.*which);
 }
 
-/// Without what the process does by itself this would say that nothing happened.
+/// Without what the process does by itself this would report that nothing happened.
 void touchPages(std::size_t pages) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* memory = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

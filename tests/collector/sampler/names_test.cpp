@@ -45,7 +45,7 @@ class NamesTest : public testing::Test {
   void TearDown() override { fs::remove_all(home_); }
 
   [[nodiscard]] std::string at(const std::string& name) const { return home_ / name; }
-  /// As a mapping of that file would tell.
+  /// As a mapping of that file would show it.
   [[nodiscard]] ModuleFile mapped(const std::string& name) const {
     ModuleFile module{at(name), 0, 0, {}};
     const int fd = openRegularFile(module.path);
@@ -54,7 +54,7 @@ class NamesTest : public testing::Test {
     close(fd);
     return module;
   }
-  /// One without a build id, so that it is told by its inode alone.
+  /// One without a build id, so that only its inode identifies it.
   void makePlain(const std::string& name) const { std::ofstream(at(name)) << "no program\n"; }
 
   Naming name(const ModuleFile& module, const symbols::NamingLimits& limits = {},
@@ -191,7 +191,7 @@ class OtherRootTest : public NamesTest {
  protected:
   static constexpr int kNotAllowed = 77;
 
-  /// The child runs with `inside` in the place of `outside`, maps it, and tells its line of /proc/self/maps.
+  /// The child runs with `inside` in the place of `outside`, maps it, and reports its line of /proc/self/maps.
   pid_t mapInside(const std::string& outside, const std::string& inside, std::string& line) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
@@ -270,7 +270,7 @@ TEST_F(OtherRootTest, CodeOfAProcessThatSeesOtherFilesIsNamedByThose) {
   EXPECT_EQ(symbols::nameModule(module, -1, places_, {}, {}, symbols_), Naming::Differs) << "what is there for us";
 }
 
-/// An exec, and what the kernel tells then.
+/// An exec, and what the kernel reports then.
 std::vector<PerfRecord> execOf(const PerfRecord& map) {
   PerfRecord exec;
   exec.kind = PerfRecord::Kind::Comm;
@@ -289,7 +289,7 @@ TEST_F(OtherRootTest, AProgramThatSeesOtherFilesIsTheOneThatItExecuted) {
     EXPECT_TRUE(fs::equivalent(way, at("inside"))) << way;
   });
   for (const PerfRecord& record : execOf(map)) files.take(record);
-  PerfRecord scanned = execOf(map)[0];  // as a look at /proc tells it
+  PerfRecord scanned = execOf(map)[0];  // as a look at /proc shows it
   scanned.image = map.text;
   scanned.device = map.device;
   scanned.inode = map.inode;

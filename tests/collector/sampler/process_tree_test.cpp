@@ -46,7 +46,7 @@ class ProcessTreeTest : public testing::Test {
     edge.open = open;
     take(edge);
   }
-  /// Each state as "Running 1-10", and behind it whose it is where that is another thread than the first.
+  /// Each state as "Running 1-10", and after it whose it is where that is another thread than the first.
   std::vector<std::string> states() {
     const prof::Reader reader = access_.read();
     const auto spans = *reader.table<prof::ThreadSpan>();

@@ -170,7 +170,7 @@ TEST(Scan, AThreadWhoseNumberIsGivenAgainEndsBeforeTheNextBegins) {
   std::vector<PerfRecord> records;
   scan.look(nowNs(), true, records);
   pid_t again = first;
-  // Until the kernel's hundredths of a second tell them apart.
+  // Until the kernel's hundredths of a second differ.
   for (int tries = 0; again == first && startTicksOf(first) == began && tries < 10'000; ++tries) {
     endAndReap(first);
     again = waitingChild(first);

@@ -15,7 +15,7 @@
 
 namespace lacuna::collector {
 
-/// Writes what it is told into a trace of its own, to be read again. Each id is a new one.
+/// Writes what it is given into a trace of its own, to be read again. Each id is a new one.
 class TraceAccess final : public prof::Drainer::Access {
  public:
   TraceAccess() : writer_(std::move(*prof::Writer::create(path_))) {}
@@ -28,7 +28,7 @@ class TraceAccess final : public prof::Drainer::Access {
     return std::move(*prof::Reader::open(path_));
   }
 
-  /// When threads and processes ended, in the order in which that was told.
+  /// When threads and processes ended, in the order in which that was reported.
   [[nodiscard]] const std::vector<prof::TimeNs>& threadEnds() const { return threadEnds_; }
   [[nodiscard]] const std::vector<prof::TimeNs>& processEnds() const { return processEnds_; }
 

@@ -38,7 +38,7 @@ class FlightRecorderTest : public testing::Test {
     recorder.dump(reason);
     for (int i = 0; i < 10'000 && recorder.dumpCount() == before; ++i) usleep(1000);
   }
-  /// As the trace tells it.
+  /// As the trace has it.
   static std::string reasonOf(const fs::path& dump) {
     const auto file = prof::Reader::open(dump);
     if (!file.ok()) return file.error().message;

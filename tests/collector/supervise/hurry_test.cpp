@@ -16,7 +16,7 @@ void waitFor(const Hurry& hurry) {
   for (int i = 0; i < 1000 && !hurry.wanted(); ++i) usleep(10'000);
 }
 
-/// How a child ended that did this between the end of its program and the end of its trace.
+/// Exit status of a child that did this between the end of its program and the end of its trace.
 template <class Work>
 int statusOf(const Work& work) {
   const pid_t child = fork();

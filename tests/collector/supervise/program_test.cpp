@@ -76,7 +76,7 @@ TEST_F(ProgramTest, StaticBinariesAreNoticed) {
 }
 
 TEST_F(ProgramTest, TheLoaderIsNotStatic) {
-  // It has no interpreter either, and loads whatever it is told to.
+  // It has no interpreter either, and loads whatever it is given.
   const auto loader = std::string("/lib64/ld-linux-x86-64.so.2");
   if (!std::filesystem::exists(loader)) GTEST_SKIP() << "no loader at " << loader;
   const auto program = findProgram(loader);
@@ -84,7 +84,7 @@ TEST_F(ProgramTest, TheLoaderIsNotStatic) {
   EXPECT_FALSE(program->staticBinary);
 }
 
-/// A copy of a program that gives rights away, and what is said of it.
+/// A copy of a program that gives rights away, and what is reported of it.
 class PrivilegeTest : public ProgramTest {
  protected:
   PrivilegeTest() { std::filesystem::copy_file("/proc/self/exe", copy_); }
@@ -92,7 +92,7 @@ class PrivilegeTest : public ProgramTest {
     ASSERT_EQ(chown(copy_.c_str(), user, group), 0);
     ASSERT_EQ(chmod(copy_.c_str(), mode), 0);
   }
-  /// What it returns in a process of its own, which may limit itself for good.
+  /// Returns what `work` returns in a process of its own, which may limit itself for good.
   template <class Work>
   static int inChild(Work&& work) {
     const pid_t pid = fork();

@@ -25,7 +25,7 @@ class RecoverTest : public prof::RecordingTest {
     lacunaDetach();
   }
   [[nodiscard]] fs::path journal() const { return sampler::Journal::framesOf(recordingDir()); }
-  /// All but the frames is there, and the trace says that these are not.
+  /// All but the frames is there, and the trace records that these are not.
   void expectNoFrames() const {
     ASSERT_OK(recover(recordingDir(), trace(), true));
     prof::Trace file(trace());

@@ -17,7 +17,7 @@ int main() {
   lacunaRangePop();
   const bool stopped = session->stop().ok();
   const bool recorded = stopped && session->stats().rows > 0;
-  // Of the supervisor, which needs more libraries than a session does: something to link and something to run.
+  // Something to link and something to run of the supervisor, which needs more libraries than a session does.
   const auto refused = lacuna::collector::recover("/nonexistent/folder", "recovered.lcn");
   std::printf("%s\n", refused.ok() ? "a missing folder was recovered" : refused.error().message.c_str());
   auto* volatile supervise = &lacuna::collector::run;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trains a small network to say in which of four quadrants a point lies, and says how many of 256 others it gets
+/// Trains a small network to find in which of four quadrants a point lies, and prints how many of 256 others it gets
 /// right.
 #include <cstdio>
 

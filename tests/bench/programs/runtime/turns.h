@@ -8,8 +8,8 @@
 
 namespace lacuna::drawn {
 
-/// How long a program trains: for some seconds, or in turns with another one (tests/bench/programs/pairs.py): a byte of
-/// one descriptor begins a turn, and its time and iterations go to the other at its end. The first turn is warm-up.
+/// Time that a program trains: for some seconds, or in turns with another one (tests/bench/programs/pairs.py): a byte
+/// of one descriptor begins a turn, and its time and iterations go to the other at its end. The first turn is warm-up.
 class Turns {
  public:
   /// `turns`: "WAKE,ANSWER", the two descriptors; empty: `seconds`.

@@ -24,7 +24,7 @@ double cpuUs() {
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-/// How often a piece of work is done in a microsecond of a core.
+/// Number of times that a piece of work is done in a microsecond of a core.
 template <class Piece>
 double rateOf(Piece&& piece) {
   constexpr double kLongEnoughUs = 20'000;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the hook looks for in PyTorch's header of this name; never compiled.
+// The names that the hook looks for in PyTorch's header of this name; never compiled.
 enum class C10_API_ENUM RecordScope : uint8_t {
   // operators
   FUNCTION = 0,
