@@ -29,7 +29,7 @@ Saver begin(OpenEntry kind, const std::string& recorder, const OpenStates::Threa
 /// A range that no program of ours has written is not kept: a stack relies on it.
 bool isSound(const KeptRange& kept) {
   const bool flags = kept.said <= 1 && kept.hasLook <= 1 && kept.isSeveral <= 1;
-  // Nothing is known of several ranges, and they are not none.
+  // A record that stands for several ranges has a count, and neither a look nor data of a single one.
   const bool several = kept.isSeveral == 0 || (kept.times() > 0 && kept.hasLook == 0 && kept.said == 0);
   return flags && several;
 }

@@ -33,7 +33,7 @@ struct DevicePeaks {
 };
 DevicePeaks peaksOf(std::string_view deviceName, std::uint64_t memoryBandwidth);
 
-/// How many threads a multiprocessor holds at once.
+/// The resources that one launch of a kernel asks for.
 struct LaunchShape {
   std::uint64_t blocks = 0;
   std::uint64_t threads = 0;  ///< of a block
@@ -41,8 +41,8 @@ struct LaunchShape {
   std::uint64_t sharedBytes = 0;  ///< of a block
 };
 /// The share of a multiprocessor's warps that can be in use at once, 0 … 1; -1 where the device's limits are not known,
-/// or the shape is beyond them.
-/// `blocks` spread over `multiprocessors` bound it too: a launch of few blocks leaves most of the device empty.
+/// or the shape is beyond them. `blocks` spread over `multiprocessors` bound it too: a launch of few blocks leaves most
+/// of the device empty.
 double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor, std::uint32_t computeMinor,
                    std::uint32_t multiprocessors);
 

@@ -19,7 +19,7 @@ void makeRoom(std::vector<T>& values, std::size_t more, double share) {
   values.reserve(static_cast<std::size_t>(static_cast<double>(needed) * factor));
 }
 
-/// Appends all columns, passing each value through change(value) where change says so for its type.
+/// Appends all columns. change(value) may change each value of a class type, such as an id; numbers are copied.
 template <class Columns, class Change>
 void appendColumns(Columns& to, const Columns& from, double share, Change&& change) {
   std::vector<const void*> sources;
