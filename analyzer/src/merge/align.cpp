@@ -45,7 +45,7 @@ std::vector<Marker> markersOf(const Store& store) {
   return markers;
 }
 
-/// The key of collectives that ranks have in common: of which step, of which kernel, among whom.
+/// Identifies a collective that ranks have in common: its step, its kernel and its process group.
 struct CollectiveKey {
   std::string step, kernel, group;
   auto operator<=>(const CollectiveKey&) const = default;

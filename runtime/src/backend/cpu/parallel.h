@@ -10,7 +10,7 @@ namespace lacuna::rt {
 /// Threads that an execution may use. `LACUNA_THREADS`, else OMP_NUM_THREADS, else the cores allowed but one, which is
 /// the training thread's; one under the thread sanitizer, which does not understand libgomp.
 int threadCount();
-/// That number, for a thread that executes nothing itself: OpenMP is not informed.
+/// The same number, for a thread that executes nothing itself; OpenMP's setting for that thread stays as it is.
 int queueThreadCount();
 /// While it lives OpenMP, and with it oneDNN, takes the calling thread for one that executes.
 class AsQueueThread {
