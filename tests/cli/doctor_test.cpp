@@ -101,8 +101,14 @@ TEST_F(DoctorTest, EveryFindingSaysWhatIsAndWhatIsMissingWhatToDo) {
 }
 
 TEST_F(DoctorTest, TheTextSaysTheSame) {
+  // Other processes leave shared memory behind and remove it. A row that changes meanwhile is not compared.
+  const auto before = examine();
   const std::string text = doctor("");
-  for (const auto& [id, finding] : examine()) {
+  const auto after = examine();
+  ASSERT_EQ(before.size(), after.size());
+  for (const auto& [id, finding] : before) {
+    EXPECT_THAT(text, HasSubstr("  " + finding.title + ": "));
+    if (after.at(id).state != finding.state || after.at(id).remedy != finding.remedy) continue;
     EXPECT_THAT(text, HasSubstr(finding.state + std::string(9 - finding.state.size(), ' ') + finding.title + ": "));
     if (finding.remedy.empty()) continue;
     EXPECT_THAT(text, HasSubstr("Remedy: " + finding.remedy + "\n"));

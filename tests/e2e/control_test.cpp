@@ -310,7 +310,7 @@ TEST_F(ControlTest, OptionsThatContradictAreRefused) {
   EXPECT_THAT(refused("--ring 64K"), HasSubstr("--ring is less than 1M"));
   EXPECT_THAT(refused("--ring 0"), HasSubstr("--ring is 0"));
   EXPECT_THAT(refused("--memory-limit 1K"), HasSubstr("--memory-limit is less than 1M"));
-  EXPECT_THAT(refused("--capture-range a --delay 1s"), HasSubstr("Choose one"));
+  EXPECT_THAT(refused("--capture-range a --delay 1s"), HasSubstr("Use one of the two"));
   EXPECT_THAT(refused("--capture-range a --trace cuda"), HasSubstr("Add nvtx to --trace"));
   EXPECT_THAT(refused("--duration soon"), HasSubstr("not a duration"));
 }

@@ -44,8 +44,8 @@ std::int64_t nanoseconds(clockid_t clock) {
 }
 
 TEST(Queue, LetsTheProcessorGoToThoseWhoComputeWhileItIsFull) {
-  Tensor x = zeros({1 << 18});
-  const Tensor one = ones({1 << 18});
+  Tensor x = zeros({1 << 17});
+  const Tensor one = ones({1 << 17});
   const std::int64_t start = nanoseconds(CLOCK_MONOTONIC);
   const std::int64_t computed = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
   for (int i = 0; i < 6000; ++i) x.add_(one);
