@@ -47,6 +47,8 @@ struct Typed {
   std::optional<double> sampleRate;
   std::optional<double> pythonHz;
   std::optional<double> stepMad;
+  bool torch = false;
+  bool noTorch = false;
   bool noWait = false;
   bool quiet = false;
   bool noReport = false;
@@ -87,12 +89,19 @@ prof::Status complete(Typed& typed) {
   auto settings = parseSettings(typed.settings);
   if (!settings) return settings.error();
   run.settings = *std::move(settings);
-  run.torch |= !run.settings.empty();
   if (run.ringBytes != 0 && !typed.memoryLimit.empty()) {
     return prof::Error{"--ring is the memory of each process, and so is --memory-limit. Leave --memory-limit out"};
   }
-  if (run.torch && !run.sources.nvtx) {
-    return prof::Error{"--torch and --set speak over NVTX, which --trace leaves out. Add it: --trace nvtx,…"};
+  const bool asked = typed.torch || !run.settings.empty() || typed.pythonHz;
+  if (typed.noTorch && asked) {
+    return prof::Error{"--no-torch leaves out what --torch, --set and --python-hz need. Choose one of the two"};
+  }
+  if (asked && !run.sources.nvtx) {
+    return prof::Error{
+        "--torch, --set and --python-hz speak over NVTX, which --trace leaves out. Add it: --trace nvtx,…"};
+  }
+  if (!typed.noTorch && run.sources.nvtx) {
+    run.pythonHook = asked ? collector::PythonHook::On : collector::PythonHook::IfInstalled;
   }
   if (!run.rawCapture.empty() && !run.sources.cuda) {
     return prof::Error{"--raw-capture keeps CUDA's records, which --trace leaves out. Add it: --trace cuda,…"};
@@ -104,9 +113,6 @@ prof::Status complete(Typed& typed) {
   }
   if (typed.sampleRate && !run.sources.samples) {
     return prof::Error{"--sample-rate is that of CPU samples. Add samples to --trace, or leave it out"};
-  }
-  if (typed.pythonHz && !run.torch) {
-    return prof::Error{"--python-hz looks at Python programs that --torch watches. Add --torch, or leave it out"};
   }
   if (typed.pythonHz && *typed.pythonHz > 0 && run.ringBytes != 0) {
     return prof::Error{"a flight recorder does not look where Python programs are. Leave --python-hz out, or --ring"};
@@ -282,16 +288,19 @@ void addRun(CLI::App& app, int& code) {
       .suggests([] {
         return std::vector<std::string>{"perf", "timer", "proc", "auto"};
       });
-  run.flag("--torch", typed->run.torch,
-           "Watch PyTorch in Python programs: operators, autograd, modules, steps, data loader, memory");
+  run.flag("--torch", typed->torch,
+           "Watch Python programs from inside, and PyTorch in them: operators, autograd, modules, steps, data loader, "
+           "memory. The default; where you give it, a missing part of lacuna is an error");
+  run.flag("--no-torch", typed->noTorch,
+           "Leave Python programs alone: neither PyTorch nor lines of Python are recorded");
   run.option("--python-hz", typed->pythonHz,
-             "With --torch: looks in a second where the threads of Python programs are, by line and function, whether "
+             "Looks in a second where the threads of Python programs are, by line and function, whether "
              "they run or wait; 0 for none (default: 100)")
       .typeName("NUMBER")
       .notEmpty();
   run.option("--set", typed->settings,
              "Apply settings to a PyTorch program from inside, separated by commas, as in loader.workers=4,amp=on "
-             "(listed below); implies --torch")
+             "(listed below)")
       .typeName("LIST")
       .commaSeparated()
       .notEmpty()

@@ -263,6 +263,7 @@ class Announcer:
     """Writes one file for each process, also for those that are forked."""
 
     announced = None  # the one of this process
+    failure = None  # why there is none; only users of torch want to know
 
     def __init__(self, folder, found):
         self.folder = folder
@@ -307,8 +308,7 @@ def announce():
         announcer.write()
         os.register_at_fork(after_in_child=announcer.forked)
     except Exception as error:
-        why = error if not isinstance(error, Unknown) else f"this interpreter is not as expected: {error}"
-        print(f"lacuna: Python lines are not recorded: {why}", file=sys.stderr)
+        Announcer.failure = error if not isinstance(error, Unknown) else f"this interpreter is not as expected: {error}"
 
 
 def work_for_another():

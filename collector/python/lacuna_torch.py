@@ -4,13 +4,12 @@
 modules, what the data loader does here and in its workers, memory. What is seen is said over NVTX in the schema of
 docs/nvtx-schema.md by liblacuna_torch.so; here is only what decides when.
 
-Nothing is imported on the program's behalf: everything is put in place when the program itself has imported torch.
+lacuna_start.py imports this file when the program itself has imported torch.
 LACUNA_TORCH names the parts wanted, separated by commas (default: all)."""
 
 import ctypes
 import functools
 import gc
-import importlib.machinery
 import inspect
 import os
 import re
@@ -767,72 +766,11 @@ def wanted_parts(text):
     return tuple(part for part in PARTS if part in words) if words else PARTS
 
 
-class AfterImport:
-    """Finds torch as the other finders do, and calls back when its module has run to its end."""
-
-    def __init__(self, name, then):
-        self.name = name
-        self.then = then
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != self.name:
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            spec = find(fullname, path, target) if find is not None else None
-            if spec is None:
-                continue
-            if spec.loader is not None:
-                self.wrap(spec.loader)
-            return spec
-        sys.meta_path.insert(0, self)  # it is not there (yet); look again the next time
-        return None
-
-    def wrap(self, loader):
-        original = loader.exec_module
-
-        def exec_module(module):
-            loader.__dict__.pop("exec_module", None)
-            original(module)
-            self.then(module)
-
-        loader.exec_module = exec_module
-
-
-def guests():
-    """The work besides watching that the environment asks for: it applies settings and times steps."""
-    found = []
-    if os.environ.get("LACUNA_SET"):
-        import lacuna_set
-
-        settings = lacuna_set.Settings(os.environ["LACUNA_SET"], os.environ.get("LACUNA_SET_REPORT") or None)
-        settings.prepare()
-        found.append(lambda torch: settings.install(torch, runs_on_cpu_only(torch)))
-    if os.environ.get("LACUNA_STEP_TIMES"):
-        import lacuna_steps
-
-        found.append(lacuna_steps.prepare(Steps))
-    return found
-
-
-def on_torch(torch, others=()):
+def watch(torch):
+    """Puts everything in place in a program that has imported torch."""
     try:
         voice = Voice(_LIBRARY)
         if voice.listening():
             install(torch, voice, wanted_parts(os.environ.get("LACUNA_TORCH", "")))
     except Exception as error:
         print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)
-    for guest in others:  # in front of what watches: it shall see what they change
-        try:
-            guest(torch)
-        except Exception as error:
-            print(f"lacuna: PyTorch is left as it is: {type(error).__name__}: {error}", file=sys.stderr)
-
-
-def watch_for_torch():
-    others = guests()
-    if "torch" in sys.modules:
-        on_torch(sys.modules["torch"], others)
-    else:
-        sys.meta_path.insert(0, AfterImport("torch", lambda torch: on_torch(torch, others)))

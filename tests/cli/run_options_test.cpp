@@ -67,7 +67,9 @@ TEST_F(RunOptions, ARateOfSamplesNeedsSamples) {
 }
 
 TEST_F(RunOptions, ARateOfLooksAtPythonNeedsTheHook) {
-  EXPECT_THAT(refused("--python-hz 100"), HasSubstr("Add --torch"));
+  EXPECT_THAT(refused("--no-torch --python-hz 100"), HasSubstr("Choose one of the two"));
+  EXPECT_THAT(refused("--no-torch --set amp=on"), HasSubstr("Choose one of the two"));
+  EXPECT_THAT(refused("--python-hz 100 --trace cuda"), HasSubstr("Add it: --trace nvtx"));
   EXPECT_THAT(refused("--torch --ring 64M --python-hz 100"), HasSubstr("Leave --python-hz out, or --ring"));
   for (const std::string number : {"inf", "nan", "-1", "0.5", "1001"}) {
     EXPECT_THAT(refused("--torch --python-hz " + number), HasSubstr("--python-hz has to be from 1 to 1000"));

@@ -155,7 +155,7 @@ Finding pythonFrames() {
   finding.state = State::Missing;
   finding.detail = fmt::format(
       "the kernel does not let lacuna read the memory of programs that it starts ({}; ptrace_scope is {}): lacuna run "
-      "--torch records no lines of Python.",
+      "records no lines of Python.",
       std::strerror(error), scope.empty() ? "not there" : scope);
   const bool strict = !scope.empty() && scope > "1";
   finding.remedy = strict ? "sudo sysctl kernel.yama.ptrace_scope=1"

@@ -120,15 +120,15 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
   return environment;
 }
 
-prof::Status addTorchHook(ChildEnvironment& environment, const fs::path& injection) {
+prof::Status addPythonHook(ChildEnvironment& environment, const fs::path& injection) {
   const fs::path hook = injection.parent_path() / "python";
   const fs::path voice = injection.parent_path() / "liblacuna_torch.so";
   std::error_code error;
-  for (const fs::path& needed : {hook / "sitecustomize.py", hook / "lacuna_frames.py", hook / "lacuna_torch.py",
-                                 hook / "lacuna_set.py", voice}) {
+  for (const fs::path& needed : {hook / "sitecustomize.py", hook / "lacuna_start.py", hook / "lacuna_frames.py",
+                                 hook / "lacuna_torch.py", hook / "lacuna_set.py", voice}) {
     if (fs::exists(needed, error)) continue;
-    return prof::Error{
-        fmt::format("--torch needs {}, which is not there. Remedy: install lacuna as a whole.", needed.string())};
+    return prof::Error{fmt::format(
+        "Python programs are not watched: {} is not there. Remedy: install lacuna as a whole.", needed.string())};
   }
   change(environment, "PYTHONPATH", [&](const std::string& users) {
     return users.empty() ? hook.string() : fmt::format("{}:{}", hook.string(), users);

@@ -25,9 +25,9 @@ struct ChildEnvironment {
 prof::Result<ChildEnvironment> childEnvironment(char** inherited, const std::filesystem::path& injection,
                                                 const std::vector<std::string>& session, const Sources& sources);
 
-/// Puts the start-up hook that watches PyTorch in front of the program's PYTHONPATH. Fails with a remedy when the hook
-/// is not beside the injected library.
-prof::Status addTorchHook(ChildEnvironment& environment, const std::filesystem::path& injection);
+/// Puts the start-up hook that watches Python programs in front of the program's PYTHONPATH. Fails with a remedy when
+/// the hook is not beside the injected library.
+prof::Status addPythonHook(ChildEnvironment& environment, const std::filesystem::path& injection);
 
 /// Has the hook announce in `folder` where each interpreter keeps its frames.
 void addPythonFrames(ChildEnvironment& environment, const std::filesystem::path& folder);

@@ -297,8 +297,14 @@ class Supervisor {
       if (!status && options_.sampler == Sampler::Timer) return status;
       if (!status) sampler_ = {Sampler::Proc, fmt::format("{}; {}", sampler_.why, status.error().message)};
     }
+    if (options_.pythonHook == PythonHook::Off) return {};
+    if (auto status = addPythonHook(environment, injection); !status) {
+      if (options_.pythonHook == PythonHook::On) return status;
+      environment.notes.push_back(status.error().message);
+      return {};
+    }
     if (drainer_ && samplesPython(options_)) addPythonFrames(environment, prof::segmentFolder(recording_));
-    return options_.torch ? addTorchHook(environment, injection) : prof::Status();
+    return {};
   }
 
   /// The cost of recording goes into the trace, so that a report can separate it from the program's own time.

@@ -139,7 +139,7 @@ prof::Result<std::vector<std::string>> environmentOf(const TrialOptions& options
   if (!injection) return injection.error();
   ChildEnvironment environment;
   for (char** variable = environ; *variable != nullptr; ++variable) environment.variables.emplace_back(*variable);
-  if (auto status = addTorchHook(environment, *injection); !status) return status.error();
+  if (auto status = addPythonHook(environment, *injection); !status) return status.error();
   setVariable(environment.variables, kSettingsVariable, settingsText(options.settings));
   setVariable(environment.variables, kOutcomesVariable, (options.folder / "set").string());
   setVariable(environment.variables, "LACUNA_STEP_TIMES", (options.folder / "times").string());

@@ -65,18 +65,18 @@ TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
   EXPECT_TRUE(has(environmentFrom({}, *parseSources("nvtx")), "NCCL_NVTX_DISABLE=1"));
 }
 
-TEST(ChildEnvironment, TheTorchHookStandsInFrontOfTheUsersPythonPath) {
+TEST(ChildEnvironment, ThePythonHookStandsInFrontOfTheUsersPythonPath) {
   const auto folder = std::filesystem::temp_directory_path() / ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "python");
-  for (const char* file :
-       {"python/sitecustomize.py", "python/lacuna_frames.py", "python/lacuna_torch.py", "python/lacuna_set.py"})
+  for (const char* file : {"python/sitecustomize.py", "python/lacuna_start.py", "python/lacuna_frames.py",
+                           "python/lacuna_torch.py", "python/lacuna_set.py"})
     std::ofstream(folder / file) << "";
   auto environment = environmentFrom({"PYTHONPATH=/mine:/yours"});
-  const auto missing = addTorchHook(environment, folder / "liblacuna_inject.so");
+  const auto missing = addPythonHook(environment, folder / "liblacuna_inject.so");
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message.find("liblacuna_torch.so"), std::string::npos);
   std::ofstream(folder / "liblacuna_torch.so") << "";
-  ASSERT_TRUE(addTorchHook(environment, folder / "liblacuna_inject.so"));
+  ASSERT_TRUE(addPythonHook(environment, folder / "liblacuna_inject.so"));
   EXPECT_TRUE(has(environment, "PYTHONPATH=" + (folder / "python").string() + ":/mine:/yours"));
   std::filesystem::remove_all(folder);
 }

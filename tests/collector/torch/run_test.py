@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""`lacuna run --torch` on a program that uses a stand-in for PyTorch: run_test.py LACUNA CORE"""
+"""`lacuna run` on a program that uses a stand-in for PyTorch: run_test.py LACUNA CORE"""
 
+import ast
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,8 @@ LACUNA, CORE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "collector", "python"))
+HOOK = os.path.abspath(os.path.join(HERE, "..", "..", "..", "collector", "python"))
+sys.path.insert(0, HOOK)
 import lacuna_torch  # noqa: E402
 
 
@@ -307,13 +310,13 @@ class TorchRun(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
-    def record(self, *words, **variables):
+    def record(self, *words, options=(), **variables):
         environment = dict(os.environ, PYTHONPATH=os.path.join(HERE, "fake"), FAKE_TORCH_CORE=CORE)
         environment.pop("LACUNA_TORCH", None)
         environment.update(variables)
         self.trace = os.path.join(self.folder.name, "out.lcn")
         done = subprocess.run(
-            [LACUNA, "run", "-q", "--force", "--torch", "-o", self.trace, "--", sys.executable, *words],
+            [LACUNA, "run", "-q", "--force", *options, "-o", self.trace, "--", sys.executable, *words],
             env=environment, cwd=self.folder.name, capture_output=True, text=True, timeout=100)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
@@ -482,9 +485,31 @@ class TorchRun(unittest.TestCase):
         self.assertIn("PyTorch's operators are not recorded", done.stderr)
         self.assertEqual(self.counts("step"), {"step": 3})
 
-    def test_a_program_without_torch_runs_as_ever(self):
-        done = self.record("-c", "import sys; print('torch' in sys.modules, [m for m in sys.modules if m == 'ctypes'])")
-        self.assertEqual(done.stdout.split()[0], "False")
+    def test_a_program_without_torch_loads_nothing_that_watches_it(self):
+        program = "import sys; print(sorted(m for m in sys.modules if m.startswith(('torch', 'lacuna', 'ctypes'))))"
+        self.assertEqual(self.record("-c", program).stdout, "['lacuna_frames', 'lacuna_start']\n")
+
+    def test_nothing_is_put_into_a_program_where_that_is_not_wanted(self):
+        train = os.path.join(HERE, "train.py")
+        self.assertEqual(self.record(train, "0", "fork", options=["--no-torch"]).stdout, "saw [0, 1, 4]\n")
+        self.assertEqual(self.counts("step"), {})
+        self.assertEqual(self.query("select count(*) from python_sample"), [(0,)])
+
+    def test_the_start_up_code_is_one_for_every_python(self):
+        with open(os.path.join(HOOK, "sitecustomize.py"), encoding="utf-8") as file:
+            tree = ast.parse(file.read(), feature_version=(3, 4))
+        newer = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast.AsyncFunctionDef)
+        self.assertEqual([node.lineno for node in ast.walk(tree) if isinstance(node, newer)], [])
+        for python in filter(None, map(shutil.which, ("python2.7", "python3.6", "python3.8", "python3.13"))):
+            if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode != 0:
+                continue  # a name that starts nothing
+            own = os.path.join(self.folder.name, "own")
+            os.makedirs(own, exist_ok=True)
+            with open(os.path.join(own, "sitecustomize.py"), "w", encoding="utf-8") as file:
+                file.write("users = 'mine'\n")
+            done = subprocess.run([python, "-c", "import sitecustomize; print(sitecustomize.users)"], text=True, check=False,
+                                  capture_output=True, env=dict(os.environ, PYTHONPATH=f"{HOOK}:{own}"))
+            self.assertEqual((done.stdout, done.stderr, done.returncode), ("mine\n", "", 0), python)
 
     def test_the_users_own_start_up_code_runs(self):
         own = os.path.join(self.folder.name, "own")

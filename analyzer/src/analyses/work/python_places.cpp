@@ -24,9 +24,10 @@ bool isInPythonsFolder(std::string_view file) {
          std::ranges::all_of(rest.substr(0, slash), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// The hook of `lacuna run --torch` calls the program's functions, and is nothing that the program calls.
+/// The hook of `lacuna run` calls the program's functions, and is nothing that the program calls.
 bool isHook(std::string_view file) {
-  return file.ends_with("/lacuna_torch.py") || file.ends_with("/lacuna_frames.py");
+  return file.ends_with("/lacuna_torch.py") || file.ends_with("/lacuna_frames.py") ||
+         file.ends_with("/lacuna_start.py");
 }
 
 std::string_view lastPart(std::string_view text, char separator) {

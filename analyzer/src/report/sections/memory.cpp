@@ -23,8 +23,8 @@ namespace {
 constexpr std::size_t kLiveListed = 200;
 
 constexpr std::string_view kRemedy =
-    "`lacuna run --torch` records allocations, PyTorch's profiler does with profile_memory=True, and programs of "
-    "lacuna's runtime tell of theirs";
+    "`lacuna run` records PyTorch's allocations, PyTorch's profiler does with profile_memory=True, and programs of "
+    "lacuna's runtime announce theirs";
 
 constexpr int kLongestName = 1000;
 

@@ -160,7 +160,7 @@ constinit const Section pythonLines{
     .about = "where the program's own Python code spent the time of a step, by line",
     .notes = of_python_lines::notes,
     .tables = of_python_lines::tables,
-    .remedy = "lacuna run --torch looks where Python programs are, a hundred times a second",
+    .remedy = "lacuna run looks where Python programs are, a hundred times a second",
     .overviewRows = 5,
     .text = of_python_lines::text,
 };

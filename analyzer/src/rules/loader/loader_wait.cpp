@@ -115,7 +115,7 @@ void addUnknownWorkers(const Facts& facts, Outcome& out, const LoaderWaits& wait
   finding.confidence = kUnknownWorkers;
   finding.advice =
       "the trace does not tell how many workers the loader has, nor what preparing a batch takes: give it more workers "
-      "and compare (lacuna diff), or make preparing a batch cheaper; lacuna run --torch records both";
+      "and compare (lacuna diff), or make preparing a batch cheaper; lacuna run records both";
   out.addBounded(std::move(finding), "loader*0");
 }
 

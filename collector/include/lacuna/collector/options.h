@@ -59,21 +59,28 @@ struct DumpOn {
 /// Reads a comma-separated list of "signal", "crash" and "slow-step".
 prof::Result<DumpOn> parseDumpOn(std::string_view list);
 
+/// Whether Python programs are watched from inside: their lines, and PyTorch where they import it.
+enum class PythonHook : std::uint8_t {
+  Off,
+  IfInstalled,  ///< where our hook is missing, a note says so
+  On,           ///< where our hook is missing, the run fails
+};
+
 struct RunOptions {
   std::vector<std::string> command;
   /// Empty: named after the program, with a number where the name is taken.
   std::filesystem::path output;
   bool replace = false;  ///< a file that is there as `output`; without it, that is an error before the program starts
   Sources sources;
-  bool torch = false;                ///< watch PyTorch programs from inside
-  std::vector<Setting> settings;     ///< applied to PyTorch programs from inside; they need `torch`
+  PythonHook pythonHook = PythonHook::Off;
+  std::vector<Setting> settings;     ///< applied to PyTorch programs from inside; they need the hook
   std::filesystem::path rawCapture;  ///< folder for what CUPTI hands over; empty: none is kept
   std::int64_t durationNs = 0;       ///< 0: to the end of the program
   std::int64_t delayNs = 0;
   std::string captureRange;                 ///< record only while a range of this name is open
   std::int64_t samplePeriodNs = 1'000'000;  ///< CPU time between two samples
   Sampler sampler = Sampler::Auto;
-  /// With `torch`: time between two looks where Python programs are. 0: none. A flight recorder takes none either.
+  /// With the hook: time between two looks where Python programs are. 0: none. A flight recorder takes none either.
   std::int64_t pythonPeriodNs = 10'000'000;
   std::uint64_t memoryLimit = std::uint64_t{512} << 20;
   std::uint64_t ringBytes = 0;  ///< 0: keep everything; else a flight recorder of that size
@@ -89,7 +96,7 @@ struct RunOptions {
 
 /// True when the recording includes where Python programs are.
 inline bool samplesPython(const RunOptions& options) {
-  return options.torch && options.pythonPeriodNs > 0 && options.ringBytes == 0;
+  return options.pythonHook != PythonHook::Off && options.pythonPeriodNs > 0 && options.ringBytes == 0;
 }
 
 /// Refuses options that contradict or miss one another, with the remedy.

@@ -107,9 +107,10 @@ TEST(MemorySection, EditsHaveTheirCostAndThePeakBehindThem) {
 }
 
 TEST(MemorySection, WithoutAllocationsSaysHowToRecordThem) {
-  EXPECT_THAT(withoutBreaks(sectionText(withoutResults(), "memory")),
-              HasSubstr(" the trace holds nothing of it; `lacuna run --torch` records allocations, PyTorch's profiler "
-                        "does with profile_memory=True"));
+  EXPECT_THAT(
+      withoutBreaks(sectionText(withoutResults(), "memory")),
+      HasSubstr(" the trace holds nothing of it; `lacuna run` records PyTorch's allocations, PyTorch's profiler "
+                "does with profile_memory=True"));
   EXPECT_EQ(jsonAt(withoutResults(), "/memory/peak_bytes"), "0");
   EXPECT_EQ(jsonAt(withoutResults(), "/memory_devices"), "[]");
   EXPECT_EQ(jsonAt(withoutResults(), "/peak_edits"), "[]");

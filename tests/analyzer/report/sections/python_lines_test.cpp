@@ -60,7 +60,8 @@ TEST(PythonSection, IsOneOfTheTables) {
 }
 
 TEST(PythonSection, WithoutSamplesNamesTheRemedy) {
-  EXPECT_THAT(renderText(analysed({}), {{"python"}, 100, false}), HasSubstr("lacuna run --torch"));
+  EXPECT_THAT(renderText(analysed({}), {{"python"}, 100, false}),
+              HasSubstr("lacuna run looks where Python programs are"));
   EXPECT_THAT(renderText(analysed({}), {{}, 100, false}), Not(HasSubstr("Lines of Python")));
 }
 
