@@ -30,10 +30,15 @@ endfunction()
 # pkg-config, and the find_dependency calls of lacuna-config.cmake.in for CMake.
 function(lacuna_install_library component)
   cmake_parse_arguments(arg "" "" "TARGETS;USES;REQUIRES;LIBS" ${ARGN})
-  install(TARGETS ${arg_TARGETS} EXPORT lacuna-${component} ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-    OBJECTS DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-  install(EXPORT lacuna-${component} FILE lacuna-${component}-targets.cmake NAMESPACE lacuna::
-    DESTINATION "${lacuna_cmake_dir}")
+  set(export EXPORT lacuna-${component})
+  if(LACUNA_PORTABLE)  # nobody links against it
+    set(export)
+  endif()
+  install(TARGETS ${arg_TARGETS} ${export} ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    OBJECTS DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT recorder)
+  if(export)
+    install(${export} FILE lacuna-${component}-targets.cmake NAMESPACE lacuna:: DESTINATION "${lacuna_cmake_dir}")
+  endif()
 
   set(PC_NAME lacuna_${component})
   list(TRANSFORM arg_USES PREPEND lacuna_)
@@ -105,7 +110,7 @@ foreach(room IN ITEMS libprof collector runtime cli gui)
       lacuna_targets_of("${PROJECT_SOURCE_DIR}/${room}" "SHARED_LIBRARY;MODULE_LIBRARY" plugins)
       list(REMOVE_ITEM plugins lacuna_prof_record)
       if(plugins)
-        install(TARGETS ${plugins} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/lacuna")
+        install(TARGETS ${plugins} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/lacuna" COMPONENT cli)
       endif()
     endif()
   endif()
@@ -122,7 +127,7 @@ foreach(room IN ITEMS cli gui)
       list(REMOVE_DUPLICATES paths)
       set_target_properties(${programs} PROPERTIES INSTALL_RPATH "${paths}" INSTALL_RPATH_USE_LINK_PATH ON
         BUILD_WITH_INSTALL_RPATH ON)
-      install(TARGETS ${programs} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+      install(TARGETS ${programs} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT ${room})
     endif()
   endif()
 endforeach()
@@ -132,4 +137,4 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/lacuna-config.cmake.i
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/lacuna-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/lacuna-config.cmake" "${PROJECT_BINARY_DIR}/lacuna-config-version.cmake"
   DESTINATION "${lacuna_cmake_dir}")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT cli)

@@ -41,24 +41,33 @@ set(lacuna_bom "{\"bomFormat\": \"CycloneDX\", \"specVersion\": \"1.5\", \"versi
     \"version\": \"${PROJECT_VERSION}\", \"purl\": \"pkg:generic/lacuna@${PROJECT_VERSION}\",
     \"licenses\": [{\"expression\": \"Apache-2.0\"}]}},
   \"components\": [], \"dependencies\": [{\"ref\": \"lacuna\", \"dependsOn\": []}]}")
-lacuna_bom_component(fmt "${fmt_VERSION}" MIT shared LIBRARIES libfmt)
-lacuna_bom_component(zstd "${zstd_VERSION}" "BSD-3-Clause OR GPL-2.0-only" shared LIBRARIES libzstd)
-lacuna_bom_component(xxHash "${xxhash_VERSION}" BSD-2-Clause shared LIBRARIES libxxhash)
-lacuna_bom_component(GCC-runtime "${CMAKE_CXX_COMPILER_VERSION}" "GPL-3.0-only WITH GCC-exception-3.1" shared
+# A portable build links statically what others share.
+set(linked shared)
+if(LACUNA_PORTABLE)
+  set(linked static)
+endif()
+lacuna_bom_component(fmt "${fmt_VERSION}" MIT ${linked} LIBRARIES libfmt)
+lacuna_bom_component(zstd "${zstd_VERSION}" "BSD-3-Clause OR GPL-2.0-only" ${linked} LIBRARIES libzstd)
+lacuna_bom_component(xxHash "${xxhash_VERSION}" BSD-2-Clause ${linked} LIBRARIES libxxhash)
+lacuna_bom_component(GCC-runtime "${CMAKE_CXX_COMPILER_VERSION}" "GPL-3.0-only WITH GCC-exception-3.1" ${linked}
   LIBRARIES libstdc++ libgcc_s libgomp)
 if(LACUNA_BUILD_ANALYZER OR LACUNA_BUILD_RUNTIME)
-  lacuna_bom_component(simdjson "${simdjson_VERSION}" "Apache-2.0 OR MIT" shared LIBRARIES libsimdjson)
+  lacuna_bom_component(simdjson "${simdjson_VERSION}" "Apache-2.0 OR MIT" ${linked} LIBRARIES libsimdjson)
 endif()
 if(LACUNA_BUILD_ANALYZER)
-  lacuna_bom_component(SQLite "${SQLite3_VERSION}" blessing shared LIBRARIES libsqlite3)
-  lacuna_bom_component(zlib "${ZLIB_VERSION}${ZLIB_VERSION_STRING}" Zlib shared LIBRARIES libz)
+  lacuna_bom_component(SQLite "${SQLite3_VERSION}" blessing ${linked} LIBRARIES libsqlite3)
+  lacuna_bom_component(zlib "${ZLIB_VERSION}${ZLIB_VERSION_STRING}" Zlib ${linked} LIBRARIES libz)
 endif()
 if(LACUNA_BUILD_CLI)
   lacuna_bom_component(CLI11 "${CLI11_VERSION}" BSD-3-Clause headers)
 endif()
 if(LACUNA_BUILD_COLLECTOR AND libdw_FOUND)
-  lacuna_bom_component(elfutils "${libdw_libdw_VERSION}" "LGPL-3.0-or-later OR GPL-2.0-or-later" shared
+  lacuna_bom_component(elfutils "${libdw_libdw_VERSION}" "LGPL-3.0-or-later OR GPL-2.0-or-later" ${linked}
     LIBRARIES libdw libelf)
+  if(LACUNA_PORTABLE)
+    lacuna_bom_component(liblzma "${libdw_needs_liblzma_VERSION}" 0BSD static)
+    lacuna_bom_component(bzip2 1.0 bzip2-1.0.6 static)
+  endif()
 endif()
 if(LACUNA_BUILD_GUI)
   lacuna_bom_component(Qt "${Qt6_VERSION}" "LGPL-3.0-only OR GPL-2.0-only OR GPL-3.0-only" shared
@@ -78,4 +87,4 @@ if(LACUNA_NVTX_INCLUDE_DIR)
   lacuna_bom_component(NVTX "${nvtx_version}" "Apache-2.0 WITH LLVM-exception" headers)
 endif()
 file(WRITE "${PROJECT_BINARY_DIR}/lacuna.cdx.json" "${lacuna_bom}\n")
-install(FILES "${PROJECT_BINARY_DIR}/lacuna.cdx.json" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES "${PROJECT_BINARY_DIR}/lacuna.cdx.json" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT cli)

@@ -44,6 +44,7 @@ void addCalibrate(CLI::App& app, int& exitCode);
 void addCheck(CLI::App& app, int& exitCode);
 void addDiff(CLI::App& app, int& exitCode);
 void addCompletion(CLI::App& app, int& exitCode);
+void addManual(CLI::App& app, int& exitCode);
 
 /// In the order of --help; one a line.
 // clang-format off
@@ -67,6 +68,7 @@ inline constexpr AddCommand kCommands[] = {
     addRecover,
     addGenerate,
     addCompletion,
+    addManual,
 };
 // clang-format on
 

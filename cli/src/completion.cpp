@@ -17,28 +17,11 @@
 #include "command.h"
 #include "commands.h"
 #include "completion_scripts.h"
+#include "definition.h"
 #include "output.h"
 
 namespace lacuna::cli {
 namespace {
-
-using Options = std::vector<const CLI::Option*>;
-
-/// The options that --help shows, also those of groups.
-Options optionsOf(const CLI::App& app) {
-  Options out;
-  for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_group().empty()) out.push_back(option);
-  }
-  for (const CLI::App* group : app.get_subcommands([](const CLI::App* one) { return one->get_name().empty(); })) {
-    for (const CLI::Option* option : optionsOf(*group)) out.push_back(option);
-  }
-  return out;
-}
-
-bool takesValue(const CLI::Option& option) {
-  return option.get_items_expected_max() > 0;
-}
 
 /// "--output", or "-q" where there is no long one; empty for a word that stands in its place.
 std::string nameOf(const CLI::Option& option) {
@@ -152,7 +135,7 @@ int printScript(std::string_view shell) {
 
 std::vector<std::string> completions(const CLI::App& app, std::span<const std::string> words) {
   if (words.empty()) return {};
-  const auto commands = app.get_subcommands([](const CLI::App* one) { return !one->get_name().empty(); });
+  const std::vector<const CLI::App*> commands = commandsIn(app);
   if (words.size() == 1) {
     std::vector<std::string> names;
     for (const CLI::App* command : commands) names.push_back(command->get_name());

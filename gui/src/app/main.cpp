@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QIcon>
 #include <QLocale>
 #include <QTextStream>
 #include <QTranslator>
@@ -70,6 +71,8 @@ int main(int argc, char** argv) {
   QCoreApplication::setOrganizationName(QStringLiteral("lacuna"));
   QCoreApplication::setApplicationName(QStringLiteral("lacuna-gui"));
   QCoreApplication::setApplicationVersion(QStringLiteral(LACUNA_VERSION));
+  QGuiApplication::setDesktopFileName(QStringLiteral("lacuna"));
+  QGuiApplication::setWindowIcon(QIcon::fromTheme(QStringLiteral("lacuna")));
   QTranslator translator;
   if (translator.load(QLocale(), QStringLiteral("lacuna"), QStringLiteral("_"),
                       QCoreApplication::applicationDirPath() + QStringLiteral("/../share/lacuna/translations"))) {

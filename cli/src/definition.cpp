@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include "definition.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+namespace lacuna::cli {
+
+std::vector<const CLI::App*> commandsIn(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* one) { return !one->get_name().empty(); });
+}
+
+Options optionsOf(const CLI::App& command) {
+  Options out;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_group().empty()) out.push_back(option);
+  }
+  for (const CLI::App* group : command.get_subcommands([](const CLI::App* one) { return one->get_name().empty(); })) {
+    for (const CLI::Option* option : optionsOf(*group)) out.push_back(option);
+  }
+  return out;
+}
+
+bool takesValue(const CLI::Option& option) {
+  return option.get_items_expected_max() > 0;
+}
+
+}  // namespace lacuna::cli

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace lacuna::cli {
+
+/// What the parser knows of the command line, for those who describe it: completion and manual pages.
+using Options = std::vector<const CLI::Option*>;
+
+/// The commands, in the order of --help.
+std::vector<const CLI::App*> commandsIn(const CLI::App& app);
+/// The options and words that --help of a command shows, also those of its groups.
+Options optionsOf(const CLI::App& command);
+/// False for a flag.
+bool takesValue(const CLI::Option& option);
+
+}  // namespace lacuna::cli

@@ -1,0 +1,17 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lacuna finds where the time and memory of neural-network training go.
+
+Record a program on the command line, `lacuna run -- python train.py`, and read the recording here:
+
+    trace = lacuna.open("run.lcn")
+    trace.findings                                # the faults, each with its cost, its fix and what the fix gains
+    trace.sql("SELECT name, durNs FROM kernel")   # rows, as dictionaries
+    trace.whatif("loader.workers=4")              # the step time with a change
+"""
+
+from ._program import Error, program, version
+from ._trace import Trace, open_trace as open  # noqa: A004  `lacuna.open`, as `gzip.open`
+
+__version__ = version()
+__all__ = ["Error", "Trace", "open", "program"]

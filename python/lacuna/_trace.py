@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""A trace, read through the lacuna command."""
+
+import html
+import json
+import os
+import pathlib
+import tempfile
+
+from ._program import Error, call
+
+
+class Trace:
+    """A trace of any kind that the command opens: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto.
+
+    Every question reads the file again, so a recording that still grows may be asked too."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def __repr__(self):
+        return f"lacuna.open({str(self.path)!r})"
+
+    def report(self, *, steps=None, device=None, rank=None):
+        """The whole report as a dictionary; docs/report-json.md describes it.
+
+        steps=(a, b) takes steps a up to but without b, device="cuda:0" one device, rank=0 one rank."""
+        words = []
+        if steps is not None:
+            begin, end = steps
+            words += ["--steps", f"{begin}:{end}"]
+        if device is not None:
+            words += ["--device", str(device)]
+        if rank is not None:
+            words += ["--rank", str(rank)]
+        return json.loads(call("report", "--json", *words, self._file()))
+
+    @property
+    def findings(self):
+        """What is wrong and what could be faster, the costliest first: a list of dictionaries."""
+        return self.report()["findings"]
+
+    def sql(self, statement):
+        """The rows of one SQL statement, a dictionary each; docs/schema.md lists the tables.
+
+        pandas.DataFrame(trace.sql(…)) and polars.DataFrame(trace.sql(…)) make a frame of them."""
+        return json.loads(call("query", "--json", self._file(), statement))
+
+    def whatif(self, *changes):
+        """The step time with changes such as "loader.workers=4" or "kernel:gelu*0.5", all played together."""
+        if not changes:
+            raise ValueError('name a change, such as "loader.workers=4"; lacuna whatif --list prints all')
+        return json.loads(call("whatif", "--json", self._file(), *changes))
+
+    def html(self):
+        """The report as a page that needs no other file."""
+        with tempfile.TemporaryDirectory() as folder:
+            page = os.path.join(folder, "report.html")
+            call("report", "--html", page, self._file())
+            return pathlib.Path(page).read_text(encoding="utf-8")
+
+    def _repr_html_(self):
+        """Notebooks show the report."""
+        page = html.escape(self.html(), quote=True)
+        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width: 100%; height: 40em; border: 0"></iframe>'
+
+    def _file(self):
+        """The path, in a form that is never taken for an option."""
+        return os.path.abspath(self.path)
+
+
+def open_trace(path):
+    """A trace of any kind, as lacuna.Trace; an Error where it cannot be read."""
+    trace = Trace(path)
+    if not trace.path.exists():
+        raise Error(f"{path} does not exist")
+    call("info", trace._file())
+    return trace

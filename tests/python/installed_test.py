@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Uses the Python package as it is installed beside this interpreter: the command, the module, and a recording."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import lacuna
+
+# A report names the function of this loop only where the libraries of the package are found.
+PROGRAM = """
+import sys, time
+
+def prepare():
+    time.sleep(0.02)
+
+def main():
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        prepare()
+        sum(range(200_000))
+    print("trained")
+
+main()
+sys.exit(7)
+"""
+
+
+def command(*words, **how):
+    return subprocess.run([lacuna.program(), *map(str, words)], capture_output=True, text=True, check=False, **how)
+
+
+class Installed(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def made_up(self):
+        trace = self.folder / "made-up.lcn"
+        self.assertEqual(command("generate", "-o", trace, "--steps", "20").returncode, 0)
+        return trace
+
+    def test_the_command_lies_beside_this_python(self):
+        self.assertEqual(lacuna.program().parent, pathlib.Path(sys.executable).parent)
+        self.assertEqual(command("--version").stdout.split()[-1], lacuna.__version__)
+
+    def test_the_module_runs_as_the_command(self):
+        done = subprocess.run([sys.executable, "-m", "lacuna", "report", "no such file"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no such file", done.stderr)
+
+    def test_a_python_program_is_recorded_with_its_lines_and_its_exit_code(self):
+        script = self.folder / "train.py"
+        script.write_text(PROGRAM)
+        trace = self.folder / "train.lcn"
+        done = command("run", "--torch", "--no-report", "-o", trace, "--", sys.executable, script)
+        self.assertEqual((done.returncode, done.stdout.strip()), (7, "trained"), done.stderr)
+        samples = lacuna.open(trace).sql("SELECT f.function, f.line, count(*) AS samples FROM python_sample s "
+                                         "JOIN stack_frame f ON f.id = s.stack GROUP BY 1, 2")
+        self.assertGreater(sum(row["samples"] for row in samples if row["function"] in ("prepare", "main")), 20, samples)
+        self.assertFalse((self.folder / "train.lcn.recording").exists())
+
+    def test_a_trace_answers_with_its_report_rows_and_predictions(self):
+        trace = lacuna.open(self.made_up())
+        self.assertEqual(len(trace.report()["steps"]), 20)
+        self.assertEqual(len(trace.report(steps=(5, 10))["steps"]), 5)
+        self.assertEqual(trace.findings, trace.report()["findings"])
+        (row,) = trace.sql("SELECT count(*) AS n FROM kernel")
+        self.assertGreater(row["n"], 0)
+        self.assertIsInstance(trace.whatif("host*0.5"), dict)
+        self.assertIn("<html", trace.html())
+        self.assertIn("<iframe", trace._repr_html_())
+
+    def test_errors_name_the_cause(self):
+        with self.assertRaisesRegex(lacuna.Error, "does not exist"):
+            lacuna.open(self.folder / "none.lcn")
+        other = self.folder / "text.lcn"
+        other.write_text("no trace")
+        with self.assertRaisesRegex(lacuna.Error, "text.lcn"):
+            lacuna.open(other)
+        trace = lacuna.open(self.made_up())
+        with self.assertRaisesRegex(lacuna.Error, "nothing"):
+            trace.sql("SELECT nothing FROM kernel")
+        with self.assertRaisesRegex(ValueError, "name a change"):
+            trace.whatif()
+
+    def test_another_command_can_be_named(self):
+        wrong = dict(os.environ, LACUNA_PROGRAM=str(self.folder / "gone"))
+        done = subprocess.run([sys.executable, "-m", "lacuna", "--version"], env=wrong, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("unset LACUNA_PROGRAM", done.stderr)
+
+    def test_the_licences_of_what_is_inside_come_along(self):
+        prefix = lacuna.program().parent.parent
+        materials = json.loads((prefix / "share/doc/lacuna/lacuna.cdx.json").read_text())
+        names = {part["name"] for part in materials["components"]}
+        self.assertLessEqual({"fmt", "zstd", "simdjson", "SQLite", "elfutils"}, names)
+        static = [part["name"] for part in materials["components"] if "static" in json.dumps(part["properties"])]
+        texts = list((prefix / "share/doc/lacuna/licences").glob("*"))
+        self.assertGreaterEqual(len(texts), len(static))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
