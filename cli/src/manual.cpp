@@ -113,7 +113,7 @@ std::string usageOf(const CLI::App& command) {
 }
 
 std::string pageOf(const CLI::App& command, std::string_view version) {
-  const std::string name = command.get_name();
+  const std::string& name = command.get_name();
   return headOf("lacuna-" + name, version, command.get_description()) +
          fmt::format("{} {}\n.SH OPTIONS\n", bold("lacuna " + name), plain(usageOf(command))) +
          describe(optionsOf(command)) + notes(command.get_footer()) + ".SH SEE ALSO\n" + bold("lacuna") + "(1)\n";
