@@ -8,10 +8,13 @@ Record a program on the command line, `lacuna run -- python train.py`, and read 
     trace.findings                                # the faults, each with its cost, its fix and what the fix gains
     trace.sql("SELECT name, durNs FROM kernel")   # rows, as dictionaries
     trace.whatif("loader.workers=4")              # the step time with a change
+
+A program names stretches of its time in its own recording: `with lacuna.range("augment"): …`.
 """
 
 from ._program import Error, program, version
+from ._range import range  # noqa: A004  `lacuna.range`
 from ._trace import Trace, open_trace as open  # noqa: A004  `lacuna.open`, as `gzip.open`
 
 __version__ = version()
-__all__ = ["Error", "Trace", "open", "program"]
+__all__ = ["Error", "Trace", "open", "program", "range"]

@@ -30,6 +30,29 @@ main()
 sys.exit(7)
 """
 
+NAMED = """
+import threading, lacuna
+
+@lacuna.range("inner")
+def half(n):
+    return 1 if n == 0 else 1 + half(n - 1)
+
+with lacuna.range("outer"):
+    print(half(2))
+for _ in (1, 2):
+    try:
+        with lacuna.range("outer"):
+            raise ValueError
+    except ValueError:
+        pass
+def work():
+    with lacuna.range("worker"):
+        pass
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
 
 def command(*words, **how):
     return subprocess.run([lacuna.program(), *map(str, words)], capture_output=True, text=True, check=False, **how)
@@ -66,6 +89,19 @@ class Installed(unittest.TestCase):
                                          "JOIN stack_frame f ON f.id = s.stack GROUP BY 1, 2")
         self.assertGreater(sum(row["samples"] for row in samples if row["function"] in ("prepare", "main")), 20, samples)
         self.assertFalse((self.folder / "train.lcn.recording").exists())
+
+    def test_a_program_names_stretches_of_its_time(self):
+        script = self.folder / "named.py"
+        script.write_text(NAMED)
+        alone = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+        self.assertEqual((alone.returncode, alone.stdout), (0, "3\n"), alone.stderr)
+        trace = self.folder / "named.lcn"
+        done = command("run", "--no-report", "-o", trace, "--", sys.executable, script)
+        self.assertEqual((done.returncode, done.stdout), (0, "3\n"), done.stderr)
+        rows = lacuna.open(trace).sql("SELECT name, depth, count(*) AS n FROM range WHERE name IN ('outer', 'inner', 'worker') "
+                                      "GROUP BY 1, 2 ORDER BY 1, 2")
+        found = [(row["name"], row["depth"], row["n"]) for row in rows]
+        self.assertEqual(found, [("inner", 1, 1), ("inner", 2, 1), ("inner", 3, 1), ("outer", 0, 3), ("worker", 0, 1)])
 
     def test_a_trace_answers_with_its_report_rows_and_predictions(self):
         trace = lacuna.open(self.made_up())
