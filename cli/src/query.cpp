@@ -29,6 +29,7 @@ constexpr double kGib = 1ULL << 30;
 
 struct QueryOptions {
   std::string file, sql;
+  std::uint64_t rows = 0;  ///< 0: all
   double timeLimit = 300;
   double tempLimit = static_cast<double>(analyzer::kMostTemporaryBytes) / kGib;
   bool csv = false;
@@ -95,6 +96,7 @@ class Printer {
     }
     return true;
   }
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }
   void finish() {
     if (options_.json) fmt::print("\n]\n");
     if (!options_.json && !options_.csv) align();
@@ -147,11 +149,21 @@ constexpr double kMostGib = 1e9;
 int ask(analyzer::Query& query, const QueryOptions& options) {
   const QueryGuard guard(query, std::chrono::milliseconds(static_cast<std::int64_t>(options.timeLimit * 1000)));
   Printer printer(options);
+  bool hasMore = false;
   const auto status = query.run(
       options.sql, [&](const auto& names) { printer.columns(names); },
-      [&](const auto& row) { return printer.row(row); });
+      [&](const auto& row) {
+        hasMore = options.rows > 0 && printer.rows() == options.rows;
+        return !hasMore && printer.row(row);
+      });
   if (status) {
     printer.finish();
+    if (hasMore) {
+      printWarning(
+          fmt::format("there are more rows than the first {}; --rows N prints more, and LIMIT or an aggregate "
+                      "asks for fewer",
+                      options.rows));
+    }
     return kOk;
   }
   using Stop = analyzer::Query::Stop;
@@ -196,6 +208,7 @@ void addQuery(CLI::App& app, int& exitCode) {
   command.option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
   const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
   command.flag("--json", options->json, "print JSON").excludes(csv);
+  command.option("--rows", options->rows, "print at most so many rows; 0 is all").showDefault().notNegative();
   command.option("--time-limit", options->timeLimit, "end a query that takes longer; 0 is no limit")
       .typeName("SECONDS")
       .notNegative()

@@ -51,6 +51,16 @@ def check_temporary_files():
     check(query("SELECT 1", "--temp-limit", "2e9")[0] == 2, "no disk is that large")
 
 
+def check_rows():
+    three = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3"
+    check(query(three, "--csv", "--rows", "3") == (0, "n\n1\n2\n3\n", ""), "a result that has as many rows as --rows is complete")
+    code, out, said = query(three, "--csv", "--rows", "2")
+    check((code, out) == (0, "n\n1\n2\n") and "there are more rows than the first 2" in said, f"a longer one is cut with a warning: {said}")
+    check(query(three, "--csv", "--rows", "0")[1].count("\n") == 4, "0 is all rows")
+    endless = ENDLESS.replace("count(*)", "x")
+    check(query(endless, "--csv", "--rows", "1")[:2] == (0, "x\n1\n"), "rows that nobody asked for are not computed")
+
+
 def check_interrupt():
     running = subprocess.Popen([LACUNA, "query", TRACE, ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(0.5)
@@ -67,6 +77,7 @@ def check_no_code_runs():
 
 check_limits()
 check_temporary_files()
+check_rows()
 check_interrupt()
 check_no_code_runs()
 print("failed:" if FAILED else "passed", *FAILED)
