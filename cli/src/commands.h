@@ -35,6 +35,7 @@ void addGenerate(CLI::App& app, int& exitCode);
 void addConvert(CLI::App& app, int& exitCode);
 void addMerge(CLI::App& app, int& exitCode);
 void addQuery(CLI::App& app, int& exitCode);
+void addMcp(CLI::App& app, int& exitCode);
 void addGui(CLI::App& app, int& exitCode);
 void addInfo(CLI::App& app, int& exitCode);
 void addRecover(CLI::App& app, int& exitCode);
@@ -62,6 +63,7 @@ inline constexpr AddCommand kCommands[] = {
     addCheck,
     addGui,
     addQuery,
+    addMcp,
     addConvert,
     addMerge,
     addInfo,
