@@ -41,7 +41,7 @@ constexpr std::string_view kInstructions =
     "Lacuna analyses recordings of neural-network training: where time and memory go, what to change, and what "
     "that gains. Start with `report` or `findings` on a trace, test a fix with `whatif`, look closer with `query` "
     "(tables: `schema`), and compare two recordings with `diff`. `lacuna run -o run.lcn -- python train.py` in a shell "
-    "records a program (`--torch` looks inside PyTorch).";
+    "records a program, and PyTorch in it.";
 
 struct McpOptions {
   double timeLimit = 300;
