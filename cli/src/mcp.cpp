@@ -200,8 +200,8 @@ void addMcp(CLI::App& app, int& exitCode) {
       .showDefault();
   command.footnote(
       "Reads messages from standard input and answers on standard output until the input ends. Agents start it\n"
-      "themselves; docs/mcp.md shows how to add it to Claude Code, Cursor, VS Code and Codex.");
-  command.example("claude mcp add lacuna -- lacuna mcp");
+      "themselves, as after `claude mcp add lacuna -- lacuna mcp`; docs/mcp.md has the lines for others.");
+  command.example("lacuna mcp --time-limit 60");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }
 

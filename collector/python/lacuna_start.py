@@ -20,6 +20,25 @@ def _ours(name):
         sys.path.remove(_HERE)
 
 
+# collector/src/core/cupti_places.h has the same names, for lacuna doctor.
+_CUPTI = (
+    "nvidia/cu13/lib/libcupti.so.13",
+    "nvidia/cuda_cupti/lib/libcupti.so.12",
+    "triton/backends/nvidia/lib/cupti-blackwell/libcupti.so.13",
+    "triton/backends/nvidia/lib/cupti/libcupti.so.12",
+)
+
+
+def _announce_cupti():
+    """Where this program's packages have CUPTI, for the recorder that the CUDA driver loads into it later."""
+    if "CUDA_INJECTION64_PATH" not in os.environ:
+        return
+    places = [os.path.join(folder, name) for folder in dict.fromkeys(sys.path) for name in _CUPTI]
+    found = [place for place in places if os.path.exists(place)]
+    if found:
+        os.environ["LACUNA_PYTHON_CUPTI"] = ":".join(found)
+
+
 class AfterImport:
     """Finds torch as the other finders do, and calls back when its module has run to its end."""
 
@@ -81,6 +100,7 @@ def _on_torch(torch, guests):
 
 def begin():
     lacuna_frames.announce()
+    _announce_cupti()
     guests = _guests()
     if "torch" in sys.modules:
         _on_torch(sys.modules["torch"], guests)

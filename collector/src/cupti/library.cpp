@@ -5,8 +5,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "core/cupti_places.h"
 
 namespace lacuna::collector::cupti {
 namespace {
@@ -14,16 +17,26 @@ namespace {
 /// Room for two records of any kind, as the probe needs.
 constexpr std::size_t kProbeBytes = 4096;
 
-void* openFirst(std::span<const char* const> places, std::string& why) {
-  for (const char* place : places) {
-    if (void* handle = ::dlopen(place, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) return handle;
+void* openFirst(std::span<const std::string> places, std::string& why) {
+  for (const std::string& place : places) {
+    if (void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) return handle;
   }
-  for (const char* place : places) {
-    if (void* handle = ::dlopen(place, RTLD_NOW | RTLD_NODELETE)) return handle;
+  for (const std::string& place : places) {
+    if (void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_NODELETE)) return handle;
     const char* error = ::dlerror();
     why += (why.empty() ? "" : "; ") + std::string(error != nullptr ? error : place);
   }
   return nullptr;
+}
+
+/// 0 where no driver is loaded: it loads us, or the program records the host's side only.
+int driverVersion() {
+  int version = 0;
+  void* driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return version;
+  if (auto* ask = reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuDriverGetVersion")); ask != nullptr) ask(&version);
+  ::dlclose(driver);
+  return version;
 }
 
 }  // namespace
@@ -40,7 +53,18 @@ bool Library::resolve() {
   return true;
 }
 
-Library Library::load(std::span<const char* const> places) {
+Library Library::load() {
+  const char* ofPython = std::getenv(kPythonCupti);
+  return load(cuptiPlaces(driverVersion(), ofPython != nullptr ? ofPython : ""));
+}
+
+std::string Library::path() const {
+  Dl_info found{};
+  const void* known = reinterpret_cast<const void*>(GetVersion);
+  return known != nullptr && ::dladdr(known, &found) != 0 ? found.dli_fname : "";
+}
+
+Library Library::load(std::span<const std::string> places) {
   Library library;
   library.handle_ = openFirst(places, library.why_);
   if (library.handle_ == nullptr) return library;

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 
-#include "core/cupti_places.h"
 #include "cupti/decoder.h"
 
 namespace lacuna::collector::cupti {
@@ -36,12 +35,16 @@ class Library {
  public:
   /// Takes the copy that the process already holds, else the first that can be loaded. On failure loaded() is false and
   /// why() names what was tried.
-  static Library load(std::span<const char* const> places = kCuptiPlaces);
-  static Library load(const char* path) { return load(std::span(&path, 1)); }
+  static Library load(std::span<const std::string> places);
+  static Library load(const std::string& path) { return load(std::span(&path, 1)); }
+  /// From cuptiPlaces(), for the driver that the process holds.
+  static Library load();
 
   [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
   [[nodiscard]] const std::string& why() const { return why_; }
   [[nodiscard]] std::uint32_t version() const { return version_; }
+  /// The file that was loaded.
+  [[nodiscard]] std::string path() const;
   /// A CUPTI result in words, with its number.
   [[nodiscard]] std::string describe(CUptiResult result) const;
   /// The stride at which this library lays out records, asked from its own decoder.

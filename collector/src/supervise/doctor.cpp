@@ -17,7 +17,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/cupti_places.h"
 #include "gpu/nvml.h"
@@ -32,6 +34,8 @@
 
 namespace lacuna::collector {
 namespace {
+
+namespace fs = std::filesystem;
 
 using State = Finding::State;
 
@@ -243,12 +247,47 @@ Finding driver() {
   return finding;
 }
 
+/// The copies of CUPTI among the Python packages of the environment that is active, or that lacuna is installed in.
+std::string cuptiOfPackages() {
+  std::string found;
+  std::error_code error;
+  std::vector<fs::path> prefixes;
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const char* prefix = std::getenv(variable)) prefixes.emplace_back(prefix);
+  }
+  prefixes.push_back(fs::read_symlink("/proc/self/exe", error).parent_path().parent_path());
+  for (const fs::path& prefix : prefixes) {
+    for (const fs::directory_entry& version : fs::directory_iterator(prefix / "lib", error)) {
+      if (!version.path().filename().string().starts_with("python3")) continue;
+      for (const std::string_view name : kCuptiInPackages) {
+        const fs::path copy = version.path() / "site-packages" / name;
+        if (fs::exists(copy, error)) found += (found.empty() ? "" : ":") + copy.string();
+      }
+    }
+  }
+  return found;
+}
+
+int driverVersion() {
+  int version = 0;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  auto* ask = driver != nullptr ? symbol<int(int*)>(driver, "cuDriverGetVersion") : nullptr;
+  if (ask != nullptr) ask(&version);
+  return version;
+}
+
 void* openCupti() {
-  for (const char* place : kCuptiPlaces) {
+  for (const std::string& place : cuptiPlaces(driverVersion(), cuptiOfPackages())) {
     // CUPTI must never be unloaded.
-    if (void* library = dlopen(place, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
+    if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
   }
   return nullptr;
+}
+
+/// The file that a function is in.
+std::string fileOf(const void* function) {
+  Dl_info found{};
+  return function != nullptr && dladdr(function, &found) != 0 ? found.dli_fname : "";
 }
 
 Finding cupti() {
@@ -256,19 +295,19 @@ Finding cupti() {
   void* library = openCupti();
   if (library == nullptr) {
     finding.detail = "libcupti was not found, so kernels, copies and CUDA calls cannot be recorded.";
-    finding.remedy =
-        "Install the CUDA toolkit, or pip install nvidia-cuda-cupti, and put its folder on LD_LIBRARY_PATH.";
+    finding.remedy = "pip install nvidia-cuda-cupti in the environment of the program, or install the CUDA toolkit.";
     return finding;
   }
   std::uint32_t version = 0;
-  if (auto* get = symbol<int(std::uint32_t*)>(library, "cuptiGetVersion")) get(&version);
+  auto* get = symbol<int(std::uint32_t*)>(library, "cuptiGetVersion");
+  if (get != nullptr) get(&version);
   void* subscriber = nullptr;
   auto* subscribe = symbol<int(void**, void (*)(), void*)>(library, "cuptiSubscribe");
   auto* unsubscribe = symbol<int(void*)>(library, "cuptiUnsubscribe");
   const int code = subscribe != nullptr ? subscribe(
                                               &subscriber, [] {}, nullptr)
                                         : -1;
-  finding.detail = fmt::format("CUPTI API {} is there", version);
+  finding.detail = fmt::format("CUPTI API {} ({}) is there", version, fileOf(reinterpret_cast<const void*>(get)));
   constexpr int kNotInitialised = 15;
   constexpr int kUnknown = 999;
   constexpr int kHeldByAnother = 39;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "records.h"
@@ -36,15 +37,17 @@ TEST(Library, RefusesALibraryThatIsNotCupti) {
 }
 
 TEST(Library, TakesTheFirstPlaceThatHasIt) {
-  const char* places[] = {"/nonexistent/libcupti.so.13", FAKE_CUPTI};
-  EXPECT_TRUE(Library::load(places).loaded());
+  const std::vector<std::string> places{"/nonexistent/libcupti.so.13", FAKE_CUPTI};
+  const Library library = Library::load(places);
+  EXPECT_TRUE(library.loaded());
+  EXPECT_EQ(library.path(), FAKE_CUPTI);
 }
 
 TEST(Library, SaysEveryPlaceThatItTried) {
-  const char* places[] = {"/nonexistent/libcupti.so.13", "/nonexistent/too/libcupti.so"};
+  const std::vector<std::string> places{"/nonexistent/libcupti.so.13", "/nonexistent/too/libcupti.so"};
   const Library library = Library::load(places);
   EXPECT_FALSE(library.loaded());
-  for (const char* place : places) EXPECT_THAT(library.why(), testing::HasSubstr(place));
+  for (const std::string& place : places) EXPECT_THAT(library.why(), testing::HasSubstr(place));
 }
 
 /// The real libcupti, where the toolkit has it: its own decoder works without a driver.

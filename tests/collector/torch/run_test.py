@@ -6,6 +6,7 @@ import ast
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -494,6 +495,25 @@ class TorchRun(unittest.TestCase):
         self.assertEqual(self.record(train, "0", "fork", options=["--no-torch"]).stdout, "saw [0, 1, 4]\n")
         self.assertEqual(self.counts("step"), {})
         self.assertEqual(self.query("select count(*) from python_sample"), [(0,)])
+
+    def test_copies_of_cupti_among_the_packages_are_named_for_the_recorder(self):
+        packages = os.path.join(self.folder.name, "packages")
+        copies = [os.path.join(packages, "nvidia", *place) for place in
+                  (("cu13", "lib", "libcupti.so.13"), ("cuda_cupti", "lib", "libcupti.so.12"))]
+        for copy in copies:
+            os.makedirs(os.path.dirname(copy))
+            open(copy, "w", encoding="utf-8").close()
+        program = "import os; print(os.environ.get('LACUNA_PYTHON_CUPTI'))"
+        self.assertEqual(self.record("-c", program, PYTHONPATH=packages).stdout, ":".join(copies) + "\n")
+        without = self.record("-c", program, options=["--trace", "nvtx"], PYTHONPATH=packages)
+        self.assertEqual(without.stdout, "None\n")
+
+    def test_the_hook_and_doctor_know_the_same_places_of_cupti(self):
+        import lacuna_start
+
+        with open(os.path.join(HERE, "../../../collector/src/core/cupti_places.h"), encoding="utf-8") as file:
+            known = re.findall(r'"([^"]*libcupti\.so\.\d+)"', file.read())
+        self.assertEqual(known, list(lacuna_start._CUPTI))
 
     def test_the_start_up_code_is_one_for_every_python(self):
         with open(os.path.join(HOOK, "sitecustomize.py"), encoding="utf-8") as file:

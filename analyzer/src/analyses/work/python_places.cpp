@@ -88,14 +88,16 @@ std::vector<const PythonPlaces::Frame*> PythonPlaces::framesOf(prof::FrameId sta
 
 PythonPlace PythonPlaces::placeOf(const std::vector<const Frame*>& frames) const {
   const auto isUsers = [&](const Frame* frame) { return !libraries_.at(frame->file); };
+  const auto isOurs = [&](const Frame* frame) { return isHook(store_->text(frame->file)); };
   const auto users = std::ranges::find_if(frames, isUsers);
-  const Frame& shown = users != frames.end() ? **users : *frames.back();
+  // Without a line of the user's, the outermost one that is not ours.
+  const auto outermost = std::find_if_not(frames.rbegin(), frames.rend(), isOurs);
+  if (users == frames.end() && outermost == frames.rend()) return {};
+  const Frame& shown = users != frames.end() ? **users : **outermost;
   PythonPlace place{shown.function, shown.file, shown.line, {}};
   const Frame& innermost = *frames.front();
-  place.isFrameworks =
-      isHook(store_->text(innermost.file)) || (&innermost != &shown && isFramework(store_->text(innermost.module)));
-  const auto called = std::ranges::find_if(frames.begin(), users,
-                                           [&](const Frame* frame) { return !isHook(store_->text(frame->file)); });
+  place.isFrameworks = isOurs(&innermost) || (&innermost != &shown && isFramework(store_->text(innermost.module)));
+  const auto called = std::find_if_not(frames.begin(), users, isOurs);
   if (called != users && *called != &shown)
     place.inside = labelOf(store_->text((*called)->module), store_->text((*called)->function));
   return place;

@@ -108,6 +108,15 @@ TEST(PythonLines, TheHookIsNothingThatTheProgramCalls) {
   EXPECT_EQ(lines.step[0].inside, "");
 }
 
+TEST(PythonLines, OurOwnCodeIsNoLineOfTheProgram) {
+  SampledTraining run;
+  const FrameId ours = run.samples.frame("call", "/opt/lacuna/python/lacuna_torch.py", 599, {}, "lacuna_torch");
+  const FrameId library = run.samples.frame("get", "/usr/lib/python3.11/queue.py", 171, ours, "queue");
+  const PythonLines lines = run.at(6 * kMs, 8 * kMs, ours).at(8 * kMs, 10 * kMs, library).lines();
+  ASSERT_THAT(lines.step, SizeIs(1));
+  EXPECT_EQ(lines.step[0].place, "queue.py:171");
+}
+
 TEST(PythonLines, HaveThePhaseThatMostOfThemIsIn) {
   SampledTraining run;
   const FrameId forward = run.samples.frame("forward", kTrain, 20, run.loop);
