@@ -17,7 +17,7 @@ bool gRealLibrary = false;
 }
 
 // The leak check at a process's end dies on what the real libcupti leaves of its threads.
-extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() {
+extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() {  // NOLINT(readability-identifier-naming)
   return gRealLibrary ? 1 : 0;
 }
 
