@@ -35,7 +35,7 @@ macro(lacuna_package component name summary text)
   string(JOIN ", " CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS ${depends})
 endmacro()
 lacuna_package(recorder liblacuna-prof-record "records events from inside a program"
-  "The library that programs link to record their own ranges, counters and marks." )
+  "The library that programs link to record their own ranges, counters and marks.")
 lacuna_package(cli lacuna "profiler for neural-network training"
   "Records a training run, prices what the device waits for, names the change that removes it, and predicts its gain."
   NEEDS liblacuna-prof-record)

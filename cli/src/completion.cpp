@@ -135,13 +135,12 @@ int printScript(std::string_view shell) {
 
 std::vector<std::string> completions(const CLI::App& app, std::span<const std::string> words) {
   if (words.empty()) return {};
-  const std::vector<const CLI::App*> commands = commandsIn(app);
   if (words.size() == 1) {
-    std::vector<std::string> names;
-    for (const CLI::App* command : commands) names.push_back(command->get_name());
+    std::vector<std::string> names = commandNames(app);
     for (const CLI::Option* option : optionsOf(app)) names.push_back(nameOf(*option));
     return matching(std::move(names), words.front());
   }
+  const std::vector<const CLI::App*> commands = commandsIn(app);
   const auto command = std::ranges::find(commands, words.front(), &CLI::App::get_name);
   return command == commands.end() ? std::vector<std::string>()
                                    : TypedCommand(**command, words.subspan(1)).candidates();

@@ -12,6 +12,12 @@ std::vector<const CLI::App*> commandsIn(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App* one) { return !one->get_name().empty(); });
 }
 
+std::vector<std::string> commandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commandsIn(app)) names.push_back(command->get_name());
+  return names;
+}
+
 Options optionsOf(const CLI::App& command) {
   Options out;
   for (const CLI::Option* option : command.get_options()) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace CLI {
@@ -11,11 +12,12 @@ class Option;
 
 namespace lacuna::cli {
 
-/// What the parser knows of the command line, for those who describe it: completion and manual pages.
+/// Shell completion and manual pages describe the command line with these.
 using Options = std::vector<const CLI::Option*>;
 
 /// The commands, in the order of --help.
 std::vector<const CLI::App*> commandsIn(const CLI::App& app);
+std::vector<std::string> commandNames(const CLI::App& app);
 /// The options and words that --help of a command shows, also those of its groups.
 Options optionsOf(const CLI::App& command);
 /// False for a flag.

@@ -25,20 +25,13 @@
 #include "command.h"
 #include "commands.h"
 #include "completion.h"
+#include "definition.h"
 #include "nearest.h"
 #include "output.h"
 #include "safe_output.h"
 #include "sandbox_option.h"
 
 namespace {
-
-std::vector<std::string> commandsOf(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
-}
 
 /// The message for a first word that is none of these.
 std::string unknownCommand(const std::vector<std::string>& commands, const std::string& word) {
@@ -148,7 +141,7 @@ int parseAndRun(int argc, char** argv) {
     std::fputs(app.help().c_str(), stderr);
     return kUsage;
   }
-  const std::vector<std::string> commands = commandsOf(app);
+  const std::vector<std::string> commands = commandNames(app);
   if (argv[1][0] != '-' && std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
     return printMisuse(unknownCommand(commands, argv[1]));
   }

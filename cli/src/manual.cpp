@@ -149,9 +149,7 @@ void addManual(CLI::App& app, int& exitCode) {
   auto name = std::make_shared<std::string>();
   Command command(app, "manual", "Print the manual page of a command, for man -l -");
   command.option("COMMAND", *name, "without it, the page of lacuna itself").suggests([&app] {
-    std::vector<std::string> names;
-    for (const CLI::App* one : commandsIn(app)) names.push_back(one->get_name());
-    return names;
+    return commandNames(app);
   });
   command.footnote("An installed lacuna has these pages in share/man: man lacuna-report.");
   command.example("lacuna manual report | man -l -");

@@ -58,12 +58,6 @@ Library Library::load() {
   return load(cuptiPlaces(driverVersion(), ofPython != nullptr ? ofPython : ""));
 }
 
-std::string Library::path() const {
-  Dl_info found{};
-  const void* known = reinterpret_cast<const void*>(GetVersion);
-  return known != nullptr && ::dladdr(known, &found) != 0 ? found.dli_fname : "";
-}
-
 Library Library::load(std::span<const std::string> places) {
   Library library;
   library.handle_ = openFirst(places, library.why_);

@@ -43,8 +43,6 @@ class Library {
   [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
   [[nodiscard]] const std::string& why() const { return why_; }
   [[nodiscard]] std::uint32_t version() const { return version_; }
-  /// The file that was loaded.
-  [[nodiscard]] std::string path() const;
   /// A CUPTI result in words, with its number.
   [[nodiscard]] std::string describe(CUptiResult result) const;
   /// The stride at which this library lays out records, asked from its own decoder.
