@@ -21,7 +21,7 @@ import weakref
 import lacuna_cost
 import lacuna_frames
 
-PARTS = ("operators", "memory", "modules", "loader", "steps")
+PARTS = ("operators", "shapes", "memory", "modules", "loader", "steps")
 PHASE, MODULE = 2, 4  # categories of the schema
 ROLES = {"other": 0, "parameter": 1, "gradient": 2, "activation": 3, "optimizer": 4, "input": 5}
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "liblacuna_torch.so")
@@ -35,10 +35,16 @@ class Voice:
 
     _FUNCTIONS = {
         "listening": ("lacunaTorchListening", (), ctypes.c_int),
-        "observe": ("lacunaTorchObserve", (ctypes.c_uint32, ctypes.c_uint32), ctypes.c_int),
+        "observe": ("lacunaTorchObserve", (ctypes.c_uint32, ctypes.c_uint32, ctypes.c_int), ctypes.c_int),
         "executions": ("lacunaTorchExecutions", (ctypes.c_int,), None),
         "expect_sequence": ("lacunaTorchExpectSequence", (ctypes.c_int64,), None),
         "settle_sequence": ("lacunaTorchSettleSequence", (), ctypes.c_int),
+        "expect_inputs": (
+            "lacunaTorchExpectInputs",
+            (ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint32, ctypes.c_int),
+            None,
+        ),
+        "settle_inputs": ("lacunaTorchSettleInputs", (), ctypes.c_int),
         "watch_memory": ("lacunaTorchWatchMemory", (ctypes.c_int,), ctypes.c_int),
         "role": ("lacunaTorchRole", (ctypes.c_uint32,), None),
         "tensor": (
@@ -682,7 +688,7 @@ def read_layout(header):
     return names[:-1]
 
 
-def install_operators(torch, voice, cpu_only):
+def install_operators(torch, voice, cpu_only, with_inputs):
     """Why operators are not observed, or None when they are."""
     header = os.path.join(os.path.dirname(torch.__file__), "include", "ATen", "record_function.h")
     try:
@@ -692,7 +698,7 @@ def install_operators(torch, voice, cpu_only):
         return f"{header} is not there, so it is not known how to register"
     if scopes is None:
         return f"PyTorch {torch.__version__} declares its observers in a way that this version does not know"
-    result = voice.observe(len(scopes), scopes.index("USER_SCOPE"))
+    result = voice.observe(len(scopes), scopes.index("USER_SCOPE"), with_inputs)
     if result != 0:
         return f"libtorch_cpu.so is not loaded or has no observers ({result})"
     find_sequence(torch, voice)
@@ -713,6 +719,26 @@ def find_sequence(torch, voice):
     voice.settle_sequence()
 
 
+def find_inputs(torch, voice):
+    """Shows the observer operators on tensors whose shapes and types are known, so that it finds where PyTorch keeps the
+    inputs of operators. False when it did not."""
+    try:
+        for shape, dtype, number in (
+            ((3, 5, 7), torch.float32, 6),
+            ((11, 2, 13), torch.float64, 7),
+            ((17, 4, 9), torch.int64, 4),
+        ):
+            first, second = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
+            sizes = (ctypes.c_int64 * 3)(*shape)
+            voice.expect_inputs(first._cdata, second._cdata, sizes, number, 0)
+            first.add(second)
+            voice.expect_inputs(first._cdata, second._cdata, sizes, number, 1)
+            torch.cat([first, second])
+    finally:
+        found = voice.settle_inputs() != 0
+    return found
+
+
 def runs_on_cpu_only(torch):
     """Not torch.cuda.is_available(): it would start the driver before the program forks."""
     return torch.version.cuda is None or not os.path.exists("/dev/nvidiactl")
@@ -725,11 +751,18 @@ def install(torch, voice, parts=PARTS):
     """Watches this torch. Each part alone: what a version of PyTorch does not have costs that part only."""
     steps = Steps(voice)
     cpu_only = runs_on_cpu_only(torch)
+    observed = False
 
     def operators():
-        why = install_operators(torch, voice, cpu_only)
+        nonlocal observed
+        why = install_operators(torch, voice, cpu_only, "shapes" in parts)
         if why is not None:
             raise RuntimeError(why)
+        observed = True
+
+    def shapes():
+        if observed and not find_inputs(torch, voice):
+            raise RuntimeError(f"PyTorch {torch.__version__} keeps the inputs of operators in a way that is not known")
 
     def memory():
         if voice.watch_memory(cpu_only) == 0:
@@ -743,6 +776,7 @@ def install(torch, voice, parts=PARTS):
 
     installers = {
         "operators": operators,
+        "shapes": shapes,
         "memory": memory,
         "modules": lambda: Modules(torch, voice, steps).install(),
         "loader": lambda: Loader(torch, voice, steps).install(),

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 
 #include "torch/memory.h"
@@ -15,8 +16,8 @@ using namespace lacuna::collector::torch;
 LACUNA_ENTRY_POINT int lacunaTorchListening() {
   return listening() ? 1 : 0;
 }
-LACUNA_ENTRY_POINT int lacunaTorchObserve(std::uint32_t scopes, std::uint32_t userScope) {
-  return static_cast<int>(observe(scopes, userScope));
+LACUNA_ENTRY_POINT int lacunaTorchObserve(std::uint32_t scopes, std::uint32_t userScope, int withInputs) {
+  return static_cast<int>(observe(scopes, userScope, withInputs != 0));
 }
 LACUNA_ENTRY_POINT void lacunaTorchExecutions(int on) {
   sayExecutions(on != 0);
@@ -26,6 +27,15 @@ LACUNA_ENTRY_POINT void lacunaTorchExpectSequence(std::int64_t expected) {
 }
 LACUNA_ENTRY_POINT int lacunaTorchSettleSequence() {
   return settleSequence();
+}
+LACUNA_ENTRY_POINT void lacunaTorchExpectInputs(const void* first, const void* second, const std::int64_t* shape,
+                                                std::uint32_t type, int inList) {
+  TrialTensors tensors{.first = first, .second = second, .type = static_cast<std::uint16_t>(type)};
+  std::copy_n(shape, TrialTensors::kDims, tensors.shape);
+  expectInputs(tensors, inList != 0);
+}
+LACUNA_ENTRY_POINT int lacunaTorchSettleInputs() {
+  return settleInputs() ? 1 : 0;
 }
 LACUNA_ENTRY_POINT int lacunaTorchWatchMemory(int cpu) {
   return watchMemory(cpu != 0);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "torch/inputs.h"
 #include "torch/speaker.h"
 
 namespace lacuna::collector::torch {
@@ -38,6 +39,7 @@ struct Cut {
 
 constexpr std::uint32_t kFunctionScope = 0;
 constexpr std::uint32_t kBackwardScope = 1;
+constexpr std::size_t kShapesRoom = 256;
 constexpr std::size_t kWindow = 384;  // bytes of a RecordFunction that are searched for the sequence number
 
 const char* (*nameOf)(const RecordFunction*) = nullptr;
@@ -45,11 +47,16 @@ std::atomic<int> sequenceAt{-1};
 std::atomic<bool> executions{false};
 pid_t mainProcess = 0;
 
-std::atomic<int> watching{0};
-std::int64_t watched = 0;
+/// Operators whose arguments are known, called to find where PyTorch keeps them.
+enum class Trial { None, Sequence, Operands, List };
+std::atomic<Trial> trial{Trial::None};
 pid_t watcher = 0;
+std::int64_t watched = 0;
 bool candidates[kWindow / 8];
 int rounds = 0;
+TrialTensors trialTensors;
+Inputs inputs;
+std::atomic<bool> describesInputs{false};
 
 pid_t threadId() {
   static thread_local const auto id = static_cast<pid_t>(syscall(SYS_gettid));
@@ -57,13 +64,25 @@ pid_t threadId() {
 }
 
 void lookForSequence(const RecordFunction& function) {
-  if (threadId() != watcher) return;
-  watching.store(0);
   ++rounds;
   for (std::size_t i = 0; i < std::size(candidates); ++i) {
     std::int64_t value = 0;
     std::memcpy(&value, reinterpret_cast<const unsigned char*>(&function) + i * 8, sizeof value);
     candidates[i] = (rounds == 1 || candidates[i]) && value == watched;
+  }
+}
+
+void conductTrial(const RecordFunction& function) {
+  if (threadId() != watcher) return;
+  switch (trial.exchange(Trial::None)) {
+    case Trial::Sequence:
+      return lookForSequence(function);
+    case Trial::Operands:
+      return inputs.tryOperands(&function, trialTensors);
+    case Trial::List:
+      return inputs.tryList(&function, trialTensors);
+    case Trial::None:
+      return;
   }
 }
 
@@ -94,27 +113,31 @@ bool startsWith(const char* name, std::string_view prefix) {
 }
 
 Started startOperator(const RecordFunction& function) {
-  if (watching.load(std::memory_order_relaxed) != 0) lookForSequence(function);
+  if (trial.load(std::memory_order_relaxed) != Trial::None) conductTrial(function);
   const auto sequence = sequenceOf(function);
   const char* name = nameOf(&function);
   const auto direction = sequence != 0 ? Direction::Forward : Direction::None;
+  char text[kShapesRoom];
+  const bool described =
+      describesInputs.load(std::memory_order_relaxed) && inputs.describe(&function, text, sizeof text) > 0;
+  OperatorNote note{.sequence = sequence, .direction = direction, .shapes = described ? text : nullptr};
   const bool executes = executions.load(std::memory_order_relaxed);
   if (executes && startsWith(name, "c10d::")) noteCollectiveCall(name, nextCorrelation());
   if (executes && operatorsOpen() == 0 && onMainThread()) {
     static const bool announced = (announceCpuQueue(), true);
     (void)announced;
-    const auto correlation = nextCorrelation();
-    openOperator(name, sequence, direction, correlation, &function);
-    openExecution(startsWith(name, kEvaluates) ? name + kEvaluates.size() : name, correlation, &function);
+    note.correlation = nextCorrelation();
+    openOperator(name, note, &function);
+    openExecution(startsWith(name, kEvaluates) ? name + kEvaluates.size() : name, note.correlation, &function);
   } else {
-    openOperator(name, sequence, direction, 0, &function);
+    openOperator(name, note, &function);
   }
   return nullptr;
 }
 
 /// A node of the backward graph, around the operators that it calls.
 Started startBackward(const RecordFunction& function) {
-  openOperator(nameOf(&function), sequenceOf(function), Direction::Backward, 0, &function);
+  openOperator(nameOf(&function), {.sequence = sequenceOf(function), .direction = Direction::Backward}, &function);
   return nullptr;
 }
 
@@ -134,41 +157,49 @@ void endAny(const RecordFunction& function, ObserverContext*) {
   closeOwner(&function);
 }
 
-using AddFunction = void*;
+void* addFunction = nullptr;
+void* removeFunction = nullptr;
+std::uint32_t scopeCount = 0;
+std::uint64_t operatorCallback = 0;  // PyTorch's handle
 
 /// The callback is handed over by value: as many bytes as the installed header gives.
 template <std::size_t Bytes>
-void addSized(AddFunction function, const Callback& callback) {
+std::uint64_t addSized(const Callback& callback) {
   Cut<Bytes> cut;
   std::memcpy(cut.bytes, &callback, sizeof cut.bytes);
-  reinterpret_cast<std::uint64_t (*)(Cut<Bytes>)>(function)(cut);
+  return reinterpret_cast<std::uint64_t (*)(Cut<Bytes>)>(addFunction)(cut);
 }
 
-void add(AddFunction function, std::uint32_t scopes, std::uint32_t scope, Started (*start)(const RecordFunction&)) {
+std::uint64_t add(std::uint32_t scope, Started (*start)(const RecordFunction&), bool withInputs = false) {
   Callback callback{start, endAny, 1.0, {}};
   callback.flags[scope] = true;
-  const std::size_t bytes = (offsetof(Callback, flags) + scopes + 3 + 7) / 8 * 8;
-  if (bytes == 32) addSized<32>(function, callback);
-  if (bytes == 40) addSized<40>(function, callback);
-  if (bytes == 48) addSized<48>(function, callback);
+  callback.flags[scopeCount] = withInputs;
+  const std::size_t bytes = (offsetof(Callback, flags) + scopeCount + 3 + 7) / 8 * 8;
+  if (bytes == 32) return addSized<32>(callback);
+  if (bytes == 40) return addSized<40>(callback);
+  if (bytes == 48) return addSized<48>(callback);
+  return 0;
 }
 
 }  // namespace
 
-Observing observe(std::uint32_t scopes, std::uint32_t userScope) {
+Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs) {
   if (nameOf != nullptr) return Observing::Already;
   void* library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return Observing::NoLibrary;
-  void* function = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+  addFunction = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+  removeFunction = dlsym(library, "_ZN2at14removeCallbackEm");
   void* name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
-  if (function == nullptr || name == nullptr || scopes + 3 > sizeof(Callback::flags) || userScope >= scopes) {
+  if (addFunction == nullptr || name == nullptr || scopes + 3 > sizeof(Callback::flags) || userScope >= scopes) {
     return Observing::NoFunctions;
   }
   nameOf = reinterpret_cast<decltype(nameOf)>(name);
   mainProcess = getpid();
-  add(function, scopes, kFunctionScope, startOperator);
-  add(function, scopes, kBackwardScope, startBackward);
-  add(function, scopes, userScope, startUserRange);
+  scopeCount = scopes;
+  // Without a way to take it back, PyTorch is not asked for inputs that may turn out to be unreadable.
+  operatorCallback = add(kFunctionScope, startOperator, withInputs && removeFunction != nullptr);
+  add(kBackwardScope, startBackward);
+  add(userScope, startUserRange);
   return Observing::Ok;
 }
 
@@ -179,16 +210,35 @@ void sayExecutions(bool on) {
 void expectSequence(std::int64_t expected) {
   watched = expected;
   watcher = threadId();
-  watching.store(1);
+  trial.store(Trial::Sequence);
 }
 
 int settleSequence() {
-  watching.store(0);
+  trial.store(Trial::None);
   const auto found = std::count(std::begin(candidates), std::end(candidates), true);
   if (rounds < 3 || found != 1) return -1;
   const auto* at = std::find(std::begin(candidates), std::end(candidates), true);
   sequenceAt.store(static_cast<int>(at - std::begin(candidates)) * 8);
   return sequenceAt.load();
+}
+
+void expectInputs(const TrialTensors& tensors, bool inList) {
+  trialTensors = tensors;
+  watcher = threadId();
+  trial.store(inList ? Trial::List : Trial::Operands);
+}
+
+bool settleInputs() {
+  trial.store(Trial::None);
+  if (inputs.found()) {
+    describesInputs.store(true);
+    return true;
+  }
+  if (removeFunction != nullptr) {
+    reinterpret_cast<void (*)(std::uint64_t)>(removeFunction)(operatorCallback);
+    operatorCallback = add(kFunctionScope, startOperator);
+  }
+  return false;
 }
 
 }  // namespace lacuna::collector::torch

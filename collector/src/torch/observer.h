@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "torch/inputs.h"
+
 /// Sees every operator that PyTorch runs, through PyTorch's own observers (at::addGlobalCallback). We are built without
 /// its headers: the functions are found by name in the loaded libtorch_cpu, and the caller has checked that the
 /// installed header declares the callback as we do.
@@ -17,8 +19,8 @@ enum class Observing : int {
 };
 
 /// Registers the observer. `scopes`: how many record scopes this version has; `userScope`: the number of that of
-/// record_function().
-Observing observe(std::uint32_t scopes, std::uint32_t userScope);
+/// record_function(). `withInputs`: PyTorch hands over each operator's inputs too, which takes it some time.
+Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs);
 
 /// From now on reports the outermost operators of the main thread as executions of the CPU device too, or no longer.
 void sayExecutions(bool on);
@@ -28,5 +30,11 @@ void sayExecutions(bool on);
 void expectSequence(std::int64_t expected);
 /// The place that held every number expected so far, once at least three were; -1 when there is none or more than one.
 int settleSequence();
+
+/// The same for inputs: the next operator of this thread is called with these tensors, as trials of Inputs are.
+void expectInputs(const TrialTensors& tensors, bool inList);
+/// From now on operators are reported with the shapes of their inputs. False where the trials did not find them;
+/// PyTorch no longer hands inputs over then.
+bool settleInputs();
 
 }  // namespace lacuna::collector::torch

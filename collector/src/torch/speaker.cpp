@@ -198,6 +198,7 @@ class Names {
   std::atomic<Entry*> slots_[kSlots] = {};
 };
 Names gNames;
+Names gShapes;  // apart: a program with changing shapes makes up many
 
 /// The ranges that are open on a thread, innermost last.
 enum class Is : std::uint8_t { Other, Operator, Room };  ///< Room: an operator that makes a tensor for another one
@@ -340,11 +341,14 @@ int open(Category category, const char* name, const void* owner) {
   return listening() ? push(Event(category, name), owner) : -1;
 }
 
-int openOperator(const char* name, std::uint64_t sequence, Direction direction, std::uint64_t correlation,
-                 const void* owner) {
+int openOperator(const char* name, const OperatorNote& note, const void* owner) {
   if (!listening()) return -1;
-  if (sequence == 0 && correlation == 0) return push(Event(Category::Operator, name), owner, kindOf(name));
-  const OperatorPayload payload{correlation, sequence, 0, 0, 0, static_cast<std::uint32_t>(direction)};
+  const auto shapes = note.shapes != nullptr ? reinterpret_cast<std::uintptr_t>(gShapes.handle(note.shapes)) : 0;
+  if (note.sequence == 0 && note.correlation == 0 && shapes == 0) {
+    return push(Event(Category::Operator, name), owner, kindOf(name));
+  }
+  const OperatorPayload payload{
+      note.correlation, note.sequence, shapes, 0, 0, static_cast<std::uint32_t>(note.direction)};
   return push(Event(Category::Operator, name, payload), owner, kindOf(name));
 }
 

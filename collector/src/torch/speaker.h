@@ -23,11 +23,17 @@ struct LoaderNote {
   std::int32_t worker;  ///< -1: the consumer
 };
 
+struct OperatorNote {
+  std::uint64_t sequence = 0;
+  Direction direction = Direction::None;
+  std::uint64_t correlation = 0;
+  const char* shapes = nullptr;
+};
+
 /// Each returns the level to hand to closeTo(), -1 when nobody listens. `owner` is the range's owner when it ends
 /// out of turn; null where closeTo() ends it.
 int open(Category category, const char* name, const void* owner = nullptr);
-int openOperator(const char* name, std::uint64_t sequence, Direction direction, std::uint64_t correlation,
-                 const void* owner);
+int openOperator(const char* name, const OperatorNote& note, const void* owner);
 int openStep(std::uint64_t index, std::uint64_t samples);
 int openLoader(const char* stage, const LoaderNote& note);
 int openExecution(const char* name, std::uint64_t correlation, const void* owner);

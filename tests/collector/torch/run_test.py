@@ -475,6 +475,19 @@ class TorchRun(unittest.TestCase):
         self.assertEqual(len(titles), 1)
         self.assertRegex(titles[0], r"train\.py:\d+(–\d+)? in metric")
 
+    def test_operators_have_the_shapes_and_types_of_their_inputs(self):
+        program = ("import torch; x = torch.zeros((2, 3, 4)); y = torch.zeros((5,), dtype=torch.float64)\n"
+                   "torch.add(x, x); torch.cat([x, y]); torch.neg(x)")
+        self.record("-c", program)
+        found = self.query("select name, text from range where category = 'operator' and text <> '' order by startNs")
+        self.assertEqual(found[-2:], [("aten::add", "f32[2,3,4] f32[2,3,4]"), ("aten::cat", "{f32[2,3,4] f64[5]}")])
+        self.assertEqual(len(found), 2, "the trials, which ran before inputs were found, have none")
+
+    def test_a_pytorch_that_keeps_inputs_elsewhere_costs_the_shapes_only(self):
+        done = self.train(0, "fork", FAKE_WITHOUT="cat")
+        self.assertIn("PyTorch's shapes are not recorded", done.stderr)
+        self.assertEqual(self.counts("operator")["aten::linear"], 4)
+
     def test_parts_can_be_left_out(self):
         self.train(0, "fork", LACUNA_TORCH="steps")
         self.assertEqual(self.counts("operator"), {})

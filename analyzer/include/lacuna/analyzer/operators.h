@@ -13,6 +13,20 @@ namespace lacuna::analyzer {
 
 class LaunchIndex;
 
+/// The type of number that a matrix unit multiplies.
+enum class Number : std::uint8_t { Unknown, F64, F32, Tf32, F16, Bf16, I8, F8 };
+
+/// Floating-point operations and the least bytes that an operator has to move, from its inputs' shapes.
+struct Demand {
+  double flops = 0;  ///< 0: not derivable
+  double bytes = 0;
+  Number number = Number::Unknown;  ///< of the inputs, where the shapes show it
+
+  [[nodiscard]] bool known() const { return bytes > 0; }
+  /// The demand of both, of the type that does most arithmetic.
+  void add(const Demand& other);
+};
+
 struct OperatorRow {
   std::string name;
   std::string shapes;
@@ -27,6 +41,8 @@ struct OperatorRow {
   std::int64_t recordingNs = 0;   ///< of totalNs, at most (ledger.h)
   std::int64_t selfRecordingNs = 0;
   std::int64_t deviceRecordingNs = 0;
+  std::uint64_t deviceCalls = 0;  ///< calls with device work
+  Demand inside{};                ///< of the operators inside these calls; only in the table by shapes
 };
 /// All operators, each way.
 struct OperatorTables {

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "analyses/parts.h"
@@ -20,139 +17,6 @@
 
 namespace lacuna::analyzer {
 namespace {
-
-using Shape = std::vector<double>;
-
-struct Input {
-  Number number = Number::Unknown;
-  double bytes = 0;  ///< of one value; 0: not known
-  Shape shape;
-  [[nodiscard]] double values() const {
-    return std::accumulate(shape.begin(), shape.end(), 1.0, [](double a, double b) { return a * b; });
-  }
-};
-
-struct TypeName {
-  std::string_view text;
-  Number number;
-  double bytes;
-};
-constexpr TypeName kTypes[] = {{"f64", Number::F64, 8},   {"f32", Number::F32, 4},     {"f16", Number::F16, 2},
-                               {"bf16", Number::Bf16, 2}, {"i64", Number::Unknown, 8}, {"i32", Number::Unknown, 4},
-                               {"i8", Number::I8, 1},     {"u8", Number::Unknown, 1},  {"bool", Number::Unknown, 1}};
-
-Shape numbersIn(std::string_view text) {
-  Shape shape;
-  for (std::size_t at = 0; at < text.size();) {
-    if (std::isdigit(static_cast<unsigned char>(text[at])) == 0) {
-      ++at;
-      continue;
-    }
-    double value = 0;
-    const auto end = std::from_chars(text.data() + at, text.data() + text.size(), value).ptr;
-    shape.push_back(value);
-    at = static_cast<std::size_t>(end - text.data());
-  }
-  return shape;
-}
-
-/// "f32[8,4] f32[2,4]" or "[[8, 4], [2, 4], []]". Kineto writes a scalar or a missing tensor as [].
-std::vector<Input> inputsOf(std::string_view shapes) {
-  const bool listed = shapes.starts_with("[[");
-  if (listed) shapes.remove_prefix(1);
-  std::vector<Input> inputs;
-  std::size_t from = 0;
-  for (std::size_t open = shapes.find('['); open != std::string_view::npos; open = shapes.find('[', from)) {
-    const std::size_t close = std::min(shapes.find(']', open), shapes.size());
-    Input input{.shape = numbersIn(shapes.substr(open + 1, close - open - 1))};
-    std::string_view type = shapes.substr(from, open - from);
-    while (!type.empty() && (type.front() == ' ' || type.front() == ',')) type.remove_prefix(1);
-    for (const TypeName& known : kTypes) {
-      if (type != known.text) continue;
-      input.number = known.number;
-      input.bytes = known.bytes;
-    }
-    if (!listed || !input.shape.empty()) inputs.push_back(std::move(input));
-    from = std::min(close + 1, shapes.size());
-  }
-  return inputs;
-}
-
-std::string_view bareName(std::string_view name) {
-  if (name.starts_with("aten::")) name.remove_prefix(6);
-  return name;
-}
-
-/// Multiply-adds of two matrices (or stacks of them): [..., m, k] × [..., k, n].
-struct Product {
-  double stack = 1, m = 0, k = 0, n = 0;
-};
-std::optional<Product> productOf(const Shape& a, const Shape& b, bool transposed) {
-  if (a.size() < 2 || b.size() < 2) return std::nullopt;
-  const double inner = transposed ? b[b.size() - 1] : b[b.size() - 2];
-  if (a.back() != inner) return std::nullopt;
-  Product product{1, a[a.size() - 2], a.back(), transposed ? b[b.size() - 2] : b.back()};
-  for (std::size_t i = 0; i + 2 < a.size(); ++i) product.stack *= a[i];
-  return product;
-}
-
-Demand productDemand(const Product& p, double bytes, bool sharedSecond) {
-  Demand demand;
-  demand.flops = 2 * p.stack * p.m * p.k * p.n;
-  demand.bytes = bytes * (p.stack * p.m * p.k + (sharedSecond ? 1 : p.stack) * p.k * p.n + p.stack * p.m * p.n);
-  return demand;
-}
-
-/// Output [n, o, …] and weight [o, c, k…] of a convolution give all of it.
-Demand convolutionDemand(const Shape& output, const Shape& weight, double inputValues, double bytes) {
-  const double outputs = std::accumulate(output.begin(), output.end(), 1.0, std::multiplies<>());
-  const double weights = std::accumulate(weight.begin(), weight.end(), 1.0, std::multiplies<>());
-  Demand demand;
-  demand.flops = 2 * outputs * weights / weight[0];
-  demand.bytes = bytes * (outputs + weights + inputValues);
-  return demand;
-}
-
-Demand elementwiseDemand(const std::vector<Input>& inputs, double defaultBytes) {
-  Demand demand;
-  double most = 0;
-  for (const Input& input : inputs) {
-    const double bytes = input.values() * (input.bytes > 0 ? input.bytes : defaultBytes);
-    demand.bytes += bytes;
-    most = std::max(most, bytes);
-  }
-  demand.bytes += most;
-  return demand;
-}
-
-bool isElementwise(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"add",
-                                                "add_",
-                                                "sub",
-                                                "sub_",
-                                                "mul",
-                                                "mul_",
-                                                "div",
-                                                "div_",
-                                                "relu",
-                                                "relu_",
-                                                "gelu",
-                                                "tanh",
-                                                "sigmoid",
-                                                "exp",
-                                                "sqrt",
-                                                "neg",
-                                                "threshold_backward",
-                                                "gelu_backward",
-                                                "sigmoid_backward",
-                                                "tanh_backward",
-                                                "elementwise_grad",
-                                                "add_scalar",
-                                                "mul_scalar",
-                                                "div_scalar",
-                                                "clamp_min"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-}
 
 /// Limits of a block and of a thread on every device that has the limits below.
 constexpr std::uint64_t kMostThreads = 1024;
@@ -264,11 +128,6 @@ prof::Status addOccupancy(const Store& store, prof::TimeWindow window, const Sel
 
 }  // namespace
 
-std::string_view numberName(Number number) {
-  static constexpr std::string_view kNames[kNumberCount] = {"unknown", "f64", "f32", "tf32", "f16", "bf16", "i8", "f8"};
-  return kNames[static_cast<std::size_t>(number)];
-}
-
 Number numberOfKernel(std::string_view name) {
   const std::string text = lowered(name);
   const auto has = [&](auto... parts) { return (contains(text, parts) || ...); };
@@ -337,31 +196,6 @@ double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor, std::u
   return std::min(1.0, resident * static_cast<double>(warps) / limits->warps);
 }
 
-Demand demandOf(std::string_view fullName, std::string_view shapes, double defaultBytes) {
-  const std::string_view name = bareName(fullName);
-  const std::vector<Input> inputs = inputsOf(shapes);
-  if (inputs.empty()) return {};
-  const double bytes = inputs[0].bytes > 0 ? inputs[0].bytes : defaultBytes;
-  Demand demand;
-  const std::size_t first = name == "addmm" || name == "baddbmm" ? 1 : 0;
-  const bool linear = name == "linear";
-  if (linear || name == "matmul" || name == "mm" || name == "bmm" || name == "addmm" || name == "baddbmm") {
-    if (inputs.size() < first + 2) return {};
-    const Shape& b = inputs[first + 1].shape;
-    if (const auto product = productOf(inputs[first].shape, b, linear))
-      demand = productDemand(*product, bytes, b.size() == 2);
-  } else if (name == "conv2d_grad_input" && inputs.size() >= 2 && inputs[1].shape.size() > 2) {
-    demand = convolutionDemand(inputs[0].shape, inputs[1].shape, 0, bytes);
-  } else if (name == "convolution_backward" && inputs.size() >= 3 && inputs[2].shape.size() > 2) {
-    demand = convolutionDemand(inputs[0].shape, inputs[2].shape, inputs[1].values(), bytes);
-    demand.flops *= 2;  // the gradients of input and weight
-  } else if (isElementwise(name)) {
-    demand = elementwiseDemand(inputs, defaultBytes);
-  }
-  demand.number = inputs[first < inputs.size() ? first : 0].number;
-  return demand;
-}
-
 prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWindow window,
                                               std::span<const DeviceAccount> devices,
                                               std::span<const OperatorRow> operators,
@@ -381,15 +215,16 @@ prof::Result<EfficiencyStats> efficiencyStats(const Store& store, prof::TimeWind
   const double usualBytes = usual == Number::F16 || usual == Number::Bf16 ? 2 : 4;
   double possible = 0;
   for (const OperatorRow& op : operators) {
-    if (op.deviceNs <= 0 || op.shapes.empty()) continue;
+    if (op.deviceNs <= 0) continue;
     Demand demand = demandOf(op.name, op.shapes, usualBytes);
-    if (demand.bytes <= 0) continue;
-    const auto times = static_cast<double>(op.count);
+    const auto times = static_cast<double>(op.deviceCalls);
     demand.flops *= times;
     demand.bytes *= times;
+    if (!demand.known() && op.inside.flops > 0) demand = op.inside;
+    if (!demand.known()) continue;
     if (demand.number == Number::Unknown || (demand.number == Number::F32 && usual == Number::Tf32))
       demand.number = usual;
-    RooflineRow row{op.name, op.shapes, op.count, op.deviceNs, demand};
+    RooflineRow row{op.name, op.shapes, op.deviceCalls, op.deviceNs, demand};
     row.recordingNs = op.deviceRecordingNs;
     const double peak = stats.peaks.flops[static_cast<std::size_t>(demand.number)];
     const double bandwidth = stats.peaks.bytesPerSecond;

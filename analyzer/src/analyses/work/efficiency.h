@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyses/work/demand.h"
 #include "analyses/work/kernels.h"
 #include "lacuna/analyzer/operators.h"
 
@@ -18,10 +19,6 @@ namespace lacuna::analyzer {
 
 struct DeviceAccount;
 
-/// The type of number that a matrix unit multiplies.
-enum class Number : std::uint8_t { Unknown, F64, F32, Tf32, F16, Bf16, I8, F8 };
-inline constexpr std::size_t kNumberCount = 8;
-std::string_view numberName(Number number);
 /// By a kernel's name; Unknown where it does not show it.
 Number numberOfKernel(std::string_view name);
 
@@ -45,17 +42,6 @@ struct LaunchShape {
 /// of the device empty.
 double occupancyOf(const LaunchShape& launch, std::uint32_t computeMajor, std::uint32_t computeMinor,
                    std::uint32_t multiprocessors);
-
-/// Floating-point operations and the least bytes that an operator has to move, from its inputs' shapes.
-struct Demand {
-  double flops = 0;  ///< 0: not derivable
-  double bytes = 0;
-  Number number = Number::Unknown;  ///< of the inputs, where the shapes show it
-};
-/// Knows matrix products, linear layers, convolutions whose output is among the inputs, and elementwise operators.
-/// Shapes as the runtime ("f32[8,4] f32[2,4]") or Kineto ("[[8, 4], [2, 4]]") give them; without a type a value counts
-/// `defaultBytes`.
-Demand demandOf(std::string_view name, std::string_view shapes, double defaultBytes = 4);
 
 struct RooflineRow {
   std::string name;

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/merge_rows.h"
 #include "analyses/parts.h"
+#include "analyses/work/demand.h"
 #include "analyses/work/host_nesting.h"
 #include "analyses/work/launch_index.h"
 #include "lacuna/analyzer/ledger.h"
@@ -32,7 +34,8 @@ struct CountedRow {
   RecordedTime within;
   RecordedTime self;
   RecordedTime executions;
-  std::size_t open = 0;  ///< spans of it around the one at hand
+  std::size_t open = 0;       ///< spans of it around the one at hand
+  std::optional<Demand> own;  ///< of one call
 };
 
 /// Rows of the table by name, or by name and shapes.
@@ -125,15 +128,21 @@ struct OperatorTree {
   }
 };
 
-void addDeviceWork(const Store& store, const Timeline& timeline, const LaunchIndex& launches, TimeWindow window,
-                   const StepSpans& steps, const ShareCurve& taken, const OperatorTree& tree, OperatorRows& rows) {
+/// Returns which of the timeline's host spans are operators with device work of their own.
+std::vector<bool> addDeviceWork(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
+                                TimeWindow window, const StepSpans& steps, const ShareCurve& taken,
+                                const OperatorTree& tree, OperatorRows& rows) {
   const auto cpus = cpuDevices(store);
+  std::vector<bool> withWork(timeline.host.size());
   for (const DeviceSpan& span : timeline.device) {
     if (!startsIn(window, span.startNs)) continue;
     const HostSpan* launch = launches.find(span);
     if (launch == nullptr) continue;
     const HostSpan* op = tree.launching(*launch);
     if (op == nullptr) continue;
+    const auto at = static_cast<std::size_t>(op - timeline.host.data());
+    rows.of(*op).deviceCalls += withWork[at] ? 0 : 1;
+    withWork[at] = true;
     prof::addTo(rows.of(*op).deviceNs, span.endNs - span.startNs);
     if (steps.hold(launch->startNs)) prof::addTo(rows.of(*op).stepDeviceNs, span.endNs - span.startNs);
     const auto device = timeline.topology.deviceOfQueue.find(span.queue);
@@ -142,10 +151,26 @@ void addDeviceWork(const Store& store, const Timeline& timeline, const LaunchInd
     ++executions.ranges;
     prof::addTo(executions.takenNs, taken.between(span.startNs, span.endNs));
   }
+  return withWork;
+}
+
+/// Adds to each row what its calls with device work demand inside. An operator whose own demand is known stands for all
+/// that is in it.
+void addDemands(const Store& store, const Timeline& timeline, const std::vector<bool>& withWork,
+                const std::vector<const HostSpan*>& spans, const std::vector<std::size_t>& up, OperatorRows& rows) {
+  if (std::ranges::none_of(spans, [&](const HostSpan* span) { return !store.text(span->text).empty(); })) return;
+  std::vector<Demand> inside(spans.size());
+  for (std::size_t i = spans.size(); i-- > 0;) {
+    CountedRow& counted = rows.counted(*spans[i]);
+    if (!counted.own) counted.own = demandOf(store.text(spans[i]->name), store.text(spans[i]->text));
+    if (withWork[static_cast<std::size_t>(spans[i] - timeline.host.data())]) counted.row.inside.add(inside[i]);
+    if (up[i] != kNoSpan) inside[up[i]].add(counted.own->known() ? *counted.own : inside[i]);
+  }
 }
 
 void addOperator(OperatorRow& a, const OperatorRow& b) {
   a.count += b.count;
+  a.deviceCalls += b.deviceCalls;
   prof::addTo(a.totalNs, b.totalNs);
   prof::addTo(a.selfNs, b.selfNs);
   prof::addTo(a.deviceNs, b.deviceNs);
@@ -156,6 +181,7 @@ void addOperator(OperatorRow& a, const OperatorRow& b) {
   prof::addTo(a.recordingNs, b.recordingNs);
   prof::addTo(a.selfRecordingNs, b.selfRecordingNs);
   prof::addTo(a.deviceRecordingNs, b.deviceRecordingNs);
+  a.inside.add(b.inside);
 }
 
 void addOperators(const Analysis& analysis, const TraceChunk& chunk, GroupBy by, const StepSpans& steps,
@@ -211,7 +237,12 @@ std::vector<OperatorRow> operatorTable(const Store& store, const Timeline& timel
     }
     while (!around.empty()) leave();
   }
-  addDeviceWork(store, timeline, launches, window, steps, taken, {operators, parents}, rows);
+  const auto withWork = addDeviceWork(store, timeline, launches, window, steps, taken, {operators, parents}, rows);
+  if (by == GroupBy::NameAndShapes) {
+    for (const auto& [thread, spans] : operators) {
+      addDemands(store, timeline, withWork, spans, parents[thread], rows);
+    }
+  }
   addMemory(store, window, operators, parents, rows);
   return rows.take(store);
 }

@@ -281,6 +281,35 @@ TimeWindow setUpOf(const Analysis& analysis) {
   return {work, std::max(work, analysis.steps.all.front().startNs)};
 }
 
+/// The parts of what a thread does before the first step.
+class SetUpParts {
+ public:
+  SetUpParts(const Store& store, PythonPlaces& places) : store_(store), places_(places) {}
+
+  void take(const Sample& sample) {
+    const PythonPlace* place = places_.of(sample.stack, false);
+    if (place == nullptr) return;
+    std::string name(place->package);
+    const std::string_view file = store_.text(place->file);
+    if (name.empty()) name = isPythonLibrary(file) ? "Python" : file.substr(file.rfind('/') + 1);
+    SetUpPart& part = parts_[name];
+    part.name = name;
+    ++part.samples;
+    prof::addTo(part.ns, sample.weightNs);
+  }
+  std::vector<SetUpPart> parts() const {
+    std::vector<SetUpPart> parts;
+    for (const auto& [name, part] : parts_) parts.push_back(part);
+    std::ranges::stable_sort(parts, std::greater(), &SetUpPart::ns);
+    return parts;
+  }
+
+ private:
+  const Store& store_;
+  PythonPlaces& places_;
+  std::map<std::string, SetUpPart> parts_;
+};
+
 /// Without steps there is no thread that sets them: the one that was seen longest.
 prof::ThreadId threadOf(const Analysis& analysis, const Sampling& sampling) {
   if (analysis.steps.thread) return analysis.steps.thread;
@@ -304,6 +333,8 @@ prof::Status compute(Analysis& analysis) {
   LineSums step(store, *places), before(store, *places), workers(store, *places);
   const std::vector<TimeWindow> windows = countedWindows(analysis);
   const TimeWindow setUp = setUpOf(analysis);
+  SetUpParts parts(store, *places);
+  const TimeNs firstStepNs = analysis.steps.all.empty() ? INT64_MIN : analysis.steps.all.front().startNs;
   for (const auto& [thread, samples] : sampling.threads) {
     if (thread == result.thread) {
       for (const Sample& sample : samples) {
@@ -313,6 +344,7 @@ prof::Status compute(Analysis& analysis) {
         if (isInStep) step.take(sample, false);
         result.statesKnown |= isInStep && sample.state != prof::ThreadState::Unknown;
         if (sample.timeNs >= setUp.startNs && sample.timeNs < setUp.endNs) before.take(sample, false);
+        if (sample.timeNs < firstStepNs) parts.take(sample);
       }
     } else if (sampling.workers.contains(thread)) {
       for (const Sample& sample : samples) {
@@ -325,6 +357,7 @@ prof::Status compute(Analysis& analysis) {
   const std::uint64_t batches = loader.preparedBatches != 0 ? loader.preparedBatches : loader.batches;
   result.workers = workers.lines(static_cast<std::int64_t>(batches));
   result.before = before.lines(1);
+  result.setUp = parts.parts();
   result.samples = step.samples();
   result.workerSamples = workers.samples();
   return {};

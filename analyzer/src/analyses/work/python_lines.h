@@ -59,14 +59,22 @@ struct PythonWait {
   std::vector<prof::TimeWindow> idle;  ///< the longest few stretches
 };
 
+/// A part of the time before the first step.
+struct SetUpPart {
+  std::string name;  ///< the package that ran, the file of the user's code, or "Python"
+  std::uint64_t samples = 0;
+  std::int64_t ns = 0;
+};
+
 /// Where Python programs spent their time, by lines of the user's code; costliest first.
 struct PythonLines {
   std::vector<PythonLine> step;     ///< of the thread that sets the steps
   std::vector<PythonLine> workers;  ///< of the loader's workers, while they prepare batches
   /// The same thread between the devices' first work and the first step, in all.
   std::vector<PythonLine> before;
-  std::uint64_t samples = 0;  ///< of the thread that sets the steps, in its steps
-  bool statesKnown = false;   ///< they show whether it ran
+  std::vector<SetUpPart> setUp;  ///< the same thread from the recording's begin to the first step
+  std::uint64_t samples = 0;     ///< of the thread that sets the steps, in its steps
+  bool statesKnown = false;      ///< they show whether it ran
   std::uint64_t workerSamples = 0;
   prof::ThreadId thread;
 

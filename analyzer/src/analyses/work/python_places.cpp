@@ -24,15 +24,25 @@ bool isInPythonsFolder(std::string_view file) {
          std::ranges::all_of(rest.substr(0, slash), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// The hook of `lacuna run` calls the program's functions, and is nothing that the program calls.
-bool isHook(std::string_view file) {
-  return file.ends_with("/lacuna_torch.py") || file.ends_with("/lacuna_frames.py") ||
-         file.ends_with("/lacuna_start.py");
-}
-
 std::string_view lastPart(std::string_view text, char separator) {
   const auto at = text.rfind(separator);
   return at == std::string_view::npos ? text : text.substr(at + 1);
+}
+
+/// The hook of `lacuna run` calls the program's functions, and is nothing that the program calls.
+bool isHook(std::string_view file) {
+  return file.ends_with(".py") && lastPart(file, '/').starts_with("lacuna_");
+}
+
+/// "torch" of ".../site-packages/torch/nn/functional.py"; empty for files elsewhere.
+std::string_view packageOf(std::string_view file) {
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    const auto at = file.rfind(folder);
+    if (at == std::string_view::npos) continue;
+    const std::string_view name = file.substr(at + folder.size());
+    return name.substr(0, name.find_first_of("/."));
+  }
+  return {};
 }
 
 bool isFramework(std::string_view module) {
@@ -94,9 +104,13 @@ PythonPlace PythonPlaces::placeOf(const std::vector<const Frame*>& frames) const
   const auto outermost = std::find_if_not(frames.rbegin(), frames.rend(), isOurs);
   if (users == frames.end() && outermost == frames.rend()) return {};
   const Frame& shown = users != frames.end() ? **users : **outermost;
-  PythonPlace place{shown.function, shown.file, shown.line, {}};
+  PythonPlace place{.function = shown.function, .file = shown.file, .line = shown.line};
   const Frame& innermost = *frames.front();
   place.isFrameworks = isOurs(&innermost) || (&innermost != &shown && isFramework(store_->text(innermost.module)));
+  if (isOurs(&innermost)) place.package = "Lacuna";
+  for (auto at = frames.begin(); at != users && place.package.empty(); ++at) {
+    place.package = packageOf(store_->text((*at)->file));
+  }
   const auto called = std::find_if_not(frames.begin(), users, isOurs);
   if (called != users && *called != &shown)
     place.inside = labelOf(store_->text((*called)->module), store_->text((*called)->function));

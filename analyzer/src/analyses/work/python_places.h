@@ -21,9 +21,12 @@ bool isPythonLibrary(std::string_view file);
 struct PythonPlace {
   prof::StringId function, file;
   std::uint32_t line = 0;
-  std::string inside;  ///< the innermost library function that it calls: "numpy sort"; empty: none
+  std::string inside{};  ///< the innermost library function that it calls: "numpy sort"; empty: none
   /// The innermost frame is of PyTorch's own Python code, or of our hook in it: the line calls the framework.
   bool isFrameworks = false;
+  /// The installed package that runs, Python's own library not counted: "torch"; "Lacuna" for our hook; empty: the
+  /// user's code or Python itself.
+  std::string_view package{};
 
   /// "train.py:42"
   [[nodiscard]] std::string place(const Store& store) const;

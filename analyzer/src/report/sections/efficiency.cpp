@@ -108,13 +108,17 @@ void addRoofline(const EfficiencyStats& stats, int width, int rows, Lines& out) 
   const int nameWidth = std::max(12, width - 58 - bandWidth);
   out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded("operator and shapes", nameWidth), "device",
                             padded(banded ? " ±" : "", bandWidth), "arithmetic", "bytes", roof ? "of the roof" : ""));
-  for (std::size_t i = 0; i < stats.rows.size() && static_cast<int>(i) < rows; ++i) {
+  const std::size_t shown = std::min(stats.rows.size(), static_cast<std::size_t>(std::max(rows, 0)));
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < shown; ++i) labels.push_back(stats.rows[i].name + " " + stats.rows[i].shapes);
+  const auto names = paddedNames({labels.begin(), labels.end()}, nameWidth);
+  for (std::size_t i = 0; i < shown; ++i) {
     const RooflineRow& row = stats.rows[i];
     const std::string near =
         row.ofRoof < 0 ? "" : fmt::format("{} {}", prof::shareText(row.ofRoof), row.memoryBound ? "memory" : "compute");
     const std::string band = banded ? " " + humanBand(row.recordingNs, row.deviceNs) : "";
-    out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded(row.name + " " + row.shapes, nameWidth),
-                              prof::timeText(row.deviceNs), padded(band, bandWidth),
+    out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", names[i], prof::timeText(row.deviceNs),
+                              padded(band, bandWidth),
                               row.demand.flops > 0 ? prof::scaledCount(row.flopsPerSecond()) + "FLOP/s" : "",
                               prof::rateText(row.bytesPerSecond()), near));
   }

@@ -95,6 +95,15 @@ const Column<PythonLine> kSetUpColumns[]{
     kFile,
 };
 
+const Column<SetUpPart> kPartColumns[]{
+    {{"name", "part", ColumnKind::Name,
+      "the installed package that ran, else the file of the user's code, else `Python`"},
+     kValueOf<&SetUpPart::name>},
+    {{"ns", "in all", ColumnKind::Time, "wall time"}, kValueOf<&SetUpPart::ns>},
+    {{"samples", "samples", ColumnKind::Count, "that saw it; below 10 its time is a guess"},
+     kValueOf<&SetUpPart::samples>},
+};
+
 std::vector<Table> tables(const Analysis& analysis) {
   const PythonLines& lines = analysis.of<PythonLines>();
   return {tableOf("python_lines", "lines of Python by the wall time of the thread that sets the steps; longest first",
@@ -103,7 +112,9 @@ std::vector<Table> tables(const Analysis& analysis) {
                   kWorkerColumns, lines.workers),
           tableOf("python_setup_lines",
                   "lines of Python between the first work of a device and the first step; longest first", kSetUpColumns,
-                  lines.before)};
+                  lines.before),
+          tableOf("python_setup_parts", "the time before the first step by what ran; longest first", kPartColumns,
+                  lines.setUp)};
 }
 
 Lines notes(const Analysis& analysis) {
@@ -139,9 +150,19 @@ void writeRows(TextPage& page, const std::vector<PythonLine>& lines, int rows, s
     page.line(fmt::format("    and {} more", static_cast<int>(lines.size()) - rows));
 }
 
+void writeParts(TextPage& page, const std::vector<SetUpPart>& parts, int rows) {
+  if (parts.empty()) return;
+  page.line(page.styled(fmt::format(" {:>10}  packages before the first step", "in all"), "2"));
+  for (std::size_t i = 0; i < parts.size() && static_cast<int>(i) < rows; ++i) {
+    page.line(fmt::format(" {:>10}  {}", prof::timeText(parts[i].ns), shortened(parts[i].name, page.width() - 13)));
+  }
+  if (static_cast<int>(parts.size()) > rows)
+    page.line(fmt::format("    and {} more", static_cast<int>(parts.size()) - rows));
+}
+
 void text(TextPage& page, const Analysis& analysis, int rows) {
   const PythonLines& lines = analysis.of<PythonLines>();
-  if (lines.step.empty() && lines.workers.empty() && lines.before.empty())
+  if (lines.step.empty() && lines.workers.empty() && lines.before.empty() && lines.setUp.empty())
     return writeLines(page, sections::pythonLines, {});
   page.title(sections::pythonLines.title);
   writeRows(page, lines.step, rows, fmt::format(" {:>10}  {:<10} {:<10} line", perStep(analysis), "mostly", "phase"),
@@ -149,6 +170,7 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   const auto nothing = [](const PythonLine&) { return std::string(" "); };
   writeRows(page, lines.workers, rows, fmt::format(" {:>10}  line, in the loader's workers", "a batch"), nothing);
   writeRows(page, lines.before, rows, fmt::format(" {:>10}  line, before the first step", "in all"), nothing);
+  writeParts(page, lines.setUp, rows);
 }
 
 }  // namespace

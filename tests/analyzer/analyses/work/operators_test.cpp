@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -38,6 +39,37 @@ TEST(Operators, AreCountedHoweverDeepTheyNest) {
     EXPECT_EQ(row.count, static_cast<std::uint64_t>(kDeep / 2 + (isEven ? 1 : 0)));
     EXPECT_EQ(row.totalNs, isEven ? 2 * kDeep + 10 : 2 * (kDeep - 1)) << "a nested one's time counts once";
     EXPECT_EQ(row.selfNs, isEven ? kDeep + 10 : kDeep);
+  }
+}
+
+TEST(Operators, WithDeviceWorkKnowWhatTheOperatorsInsideDemand) {
+  StoreBuilder builder;
+  builder.append(Process{.id = ProcessId(1)});
+  builder.append(Thread{.id = ThreadId(1), .process = ProcessId(1)});
+  builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = ProcessId(1)});
+  const auto add = [&](TimeNs startNs, TimeNs durNs, std::string_view name, std::string_view shapes) {
+    builder.append(Range{.startNs = startNs,
+                         .durNs = durNs,
+                         .thread = ThreadId(1),
+                         .category = builder.intern("operator"),
+                         .name = builder.intern(name),
+                         .text = builder.intern(shapes)});
+  };
+  // Two products inside a node of the backward graph, one of them inside another operator, and one without device work.
+  add(0, 100, "MmBackward0", "");
+  add(10, 30, "aten::matmul", "f32[8,4] f32[4,2]");
+  add(20, 10, "aten::mm", "f32[8,4] f32[4,2]");
+  add(50, 10, "aten::mm", "f32[8,4] f32[4,2]");
+  add(200, 50, "MmBackward0", "");
+  add(210, 10, "aten::mm", "f32[8,4] f32[4,2]");
+  builder.append(ApiCall{.startNs = 5, .thread = ThreadId(1), .name = builder.intern("enqueue"), .correlation = 1});
+  builder.append(Kernel{.startNs = 5, .durNs = 90, .queue = QueueId(1), .device = DeviceId(1), .correlation = 1});
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis);
+  for (const OperatorRow& row : analysis->of<OperatorTables>().byShapes) {
+    const bool works = row.name == "MmBackward0";
+    EXPECT_EQ(row.deviceCalls, works ? 1U : 0U) << row.name;
+    EXPECT_DOUBLE_EQ(row.inside.flops, works ? 2 * 128 : 0) << row.name;
   }
 }
 

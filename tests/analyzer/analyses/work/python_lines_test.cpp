@@ -10,6 +10,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyses/work/python_places.h"
@@ -198,6 +199,22 @@ TEST(PythonLines, OfTheTimeBeforeTheFirstStepStandApart) {
   ASSERT_THAT(lines.before, SizeIs(1));
   EXPECT_EQ(lines.before[0].place, "train.py:5");
   EXPECT_EQ(lines.before[0].ns, 30 * kMs);
+}
+
+TEST(PythonLines, TheTimeBeforeTheFirstStepIsOfThePackageThatRuns) {
+  SampledTraining run;
+  const auto importing = run.samples.frame("<module>", kTrain, 1);
+  const auto torch = run.samples.frame("<module>", "/v/lib/python3.11/site-packages/torch/__init__.py", 9, importing);
+  const auto numpy = run.samples.frame("<module>", "/v/lib/python3.11/site-packages/numpy/__init__.py", 9, torch);
+  const auto compiling = run.samples.frame("compile", "/usr/lib/python3.11/re.py", 9, numpy);
+  run.samples.during(-100 * kMs, -40 * kMs, torch, kMs);
+  run.samples.during(-40 * kMs, -20 * kMs, compiling, kMs);
+  run.samples.during(-20 * kMs, -5 * kMs, importing, kMs);
+  run.samples.during(-5 * kMs, -1 * kMs, run.samples.frame("<module>", "/usr/lib/python3.11/site.py", 9), kMs);
+  std::vector<std::pair<std::string, std::int64_t>> parts;
+  for (const SetUpPart& part : run.lines().setUp) parts.emplace_back(part.name, part.ns / kMs);
+  EXPECT_THAT(parts, ElementsAre(std::pair("torch", 60), std::pair("numpy", 20), std::pair("train.py", 15),
+                                 std::pair("Python", 4)));
 }
 
 TEST(PythonLines, WithoutSamplesThereAreNone) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyses/time/phases.h"
+#include "analyses/work/python_lines.h"
 #include "analyzer/report/report_text.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/ledger.h"
@@ -77,6 +78,9 @@ TEST(SummarySection, NamesWhatLiesBetweenStepsAndALongSetUp) {
   EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
               HasSubstr("Between steps: evaluation 20.0 %, unnamed pauses 5.0 % of the time of training. Set-up took "
                         "40.0 ms (40.0 % of the run)."));
+  analysis.of<PythonLines>().setUp = {{"torch", 30, 30'000'000}, {"train.py", 10, 10'000'000}, {"numpy", 1, 1'000'000}};
+  EXPECT_THAT(withoutBreaks(sectionText(analysis, "summary")),
+              HasSubstr("Set-up took 40.0 ms (40.0 % of the run): torch 73.2 %, train.py 24.4 %."));
   analysis.of<RunPhases>().uses = {{"set-up", PhasePlace::BeforeSteps, 1, 9'000'000}};
   EXPECT_THAT(sectionText(analysis, "summary"), Not(HasSubstr("Set-up")));
 }

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what a small operator, one with gradients, and an empty module cost in ns: cost.py [dispatch|profiler]"""
+"""Prints what a small operator, one with gradients, and an empty module cost in ns: cost.py [dispatch|profiler|shapes]"""
 
 import contextlib
 import sys
@@ -21,8 +21,8 @@ def observed():
     way = sys.argv[1] if len(sys.argv) > 1 else ""
     if way == "dispatch":
         return Observer()
-    if way == "profiler":
-        return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    if way in ("profiler", "shapes"):
+        return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=way == "shapes")
     return contextlib.nullcontext()
 
 

@@ -18,6 +18,11 @@ if os.environ.get("FAKE_TORCH_CORE"):
     _memory.fakeAllocate.argtypes = (ctypes.c_uint64, ctypes.c_int64)
     _core = ctypes.CDLL(os.path.join(os.environ["FAKE_TORCH_CORE"], "libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
     _core.fakeBegin.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_int64)
+    _core.fakeTensor.argtypes = (ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.c_int64)
+    _core.fakeTensor.restype = ctypes.c_void_p
+    _core.fakeInputTensor.argtypes = (ctypes.c_void_p,)
+    _core.fakeInputNumber.argtypes = (ctypes.c_int64,)
+    _core.fakeInputList.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
 
 FUNCTION, BACKWARD, USER = 0, 1, 7
 _sequence = 100
@@ -39,7 +44,8 @@ def allocate(address, size):
         _memory.fakeAllocate(address, size)
 
 
-float32, float64, bfloat16 = "float32", "float64", "bfloat16"
+float32, float64, bfloat16, int64 = "float32", "float64", "bfloat16", "int64"
+_NUMBERS = {int64: 4, float32: 6, float64: 7}
 channels_last, contiguous_format = "channels_last", None
 
 
@@ -84,12 +90,37 @@ class Tensor:
     def neg(self):
         return neg(self)
 
+    def add(self, other):
+        return add(self, other)
+
     def backward(self):
         autograd.backward(self)
 
 
 def ones(*_, **__):
     return Tensor()
+
+
+def zeros(shape, dtype=float32):
+    sizes = (ctypes.c_int64 * len(shape))(*shape)
+    return Tensor(0.0, shape, dtype=dtype, _cdata=_core and _core.fakeTensor(sizes, len(shape), _NUMBERS[dtype]))
+
+
+def add(first, second):
+    if _core:
+        _core.fakeInputTensor(first._cdata)
+        _core.fakeInputTensor(second._cdata)
+        _core.fakeInputNumber(1)
+    with operator("aten::add"):
+        return first
+
+
+def cat(tensors):
+    if _core:
+        _core.fakeInputList(tensors[0]._cdata, tensors[1]._cdata)
+        _core.fakeInputNumber(0)
+    with operator("aten::cat"):
+        return tensors[0]
 
 
 _grad = True
