@@ -15,6 +15,7 @@
 #include "analyses/work/patterns.h"
 #include "analyses/work/repeats.h"
 #include "lacuna/prof/bounds.h"
+#include "whatif/core_shares.h"
 #include "whatif/host_phases.h"
 #include "whatif/queue_room.h"
 #include "whatif/replayed_steps.h"
@@ -31,10 +32,6 @@ using prof::TimeWindow;
 constexpr std::uint64_t kMostWithoutSteps = 4;
 /// Work that starts within this of the end of another queue's work waited for that: devices take some microseconds.
 constexpr TimeNs kWokenWithinNs = 10'000;
-/// The share of its time that a thread waits for a core as it is woken, where nothing else wants one.
-constexpr double kWakingUp = 0.01;
-/// Larger shares are no measurement: a thread that gets a tenth of what it wants makes no steps to speak of.
-constexpr double kMostLost = 0.9;
 /// The usual gap between queued kernels is no longer than this, a convention: longer ones waited for something.
 constexpr std::int64_t kMostUsualGapNs = 2'000;
 /// A launch waited for room in its queue if it took this long, and so many times the usual call: calls that are merely
@@ -462,34 +459,6 @@ std::int64_t Builder::busyPerStep(const Simulator::Model& model) const {
 std::size_t Builder::stepAt(TimeNs t) const {
   const auto it = std::partition_point(steps_.begin(), steps_.end(), [&](TimeNs start) { return start <= t; });
   return it == steps_.begin() ? 0 : static_cast<std::size_t>(it - steps_.begin()) - 1;
-}
-
-/// The lost share of the time that threads wanted to run. A thread that is woken waits a moment for a core on any
-/// machine, which is a large part of the little that it wants where it mostly waits for others.
-double lostToOthers(const CoreContention& contention) {
-  const double threadsNs = static_cast<double>(contention.threads.size()) *
-                           static_cast<double>(contention.window.endNs - contention.window.startNs);
-  const double share = contention.lostShare();
-  const bool others = share >= kNoContention && static_cast<double>(contention.lostNs) >= kWakingUp * threadsNs;
-  return others ? std::min(kMostLost, share) : 0;
-}
-
-/// The team's other threads want cores for the rest of the training's time on cores: what the thread that launches
-/// wants is its own work and its operators'. 1 where threads were not watched.
-double teamOfWork(const Simulator::Model& model, const StepThread& threads) {
-  if (model.queueCores < 2 || threads.wantedCores <= 0) return 1;
-  double ownNs = 0, workNs = 0;
-  for (const HostItem& item : model.items) {
-    prof::addTo(ownNs, static_cast<double>(item.gapNs));
-    if (item.kind == HostItemKind::Launch) prof::addTo(ownNs, static_cast<double>(item.durNs));
-    if (item.kind == HostItemKind::LoaderWait && model.loader.serial)
-      prof::addTo(ownNs, static_cast<double>(item.durNs) * std::clamp(model.loader.cpuShare, 0.0, 1.0));
-  }
-  for (const DeviceNode& node : model.nodes) prof::addTo(workNs, static_cast<double>(node.durNs));
-  const double allNs =
-      threads.wantedCores * static_cast<double>(model.measured.typicalNs()) * static_cast<double>(model.steps);
-  if (workNs <= 0) return 1;
-  return std::clamp((allNs - ownNs - workNs) / (workNs * (model.queueCores - 1)), 0.0, 1.0);
 }
 
 }  // namespace
