@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/collector/doctor.h"
+#include "lacuna/collector/record_caller.h"
 #include "lacuna/prof/amounts.h"
 #include "nearest.h"
 #include "output.h"
@@ -52,6 +54,7 @@ struct Typed {
   bool noWait = false;
   bool quiet = false;
   bool noReport = false;
+  bool caller = false;
 };
 
 template <class T, class Parse>
@@ -231,6 +234,18 @@ void conclude(const Typed& typed, const collector::RunReport& report) {
   if (typed.run.summary && !typed.noReport && goesOn) alone([&] { printReport(report); });
 }
 
+/// For a program that records a part of itself: the program that started this command.
+int recordCaller(Typed& typed) {
+  if (auto status = complete(typed); !status) return printMisuse(status.error().message);
+  if (typed.run.output.empty()) return printMisuse("--caller needs the name of the trace. Add -o FILE");
+  const auto output = OutputFile::check(typed.output);
+  if (!output) return printError(output.error().message);
+  const auto stats = collector::recordCaller(typed.run, STDIN_FILENO, STDOUT_FILENO);
+  if (!stats) return printError(stats.error().message);
+  (void)addTimeline(typed.run.output);
+  return kOk;
+}
+
 int runCommand(Typed& typed, std::vector<std::string> left, const std::vector<std::string>& options) {
   auto command = commandOf(std::move(left), options);
   if (!command) return printMisuse(command.error().message);
@@ -345,7 +360,10 @@ void addRun(CLI::App& app, int& code) {
   run.flag("--no-wait", typed->noWait, "Finish when the program ends, without waiting for its background processes");
   run.flag("-q,--quiet", typed->quiet, "No status line, no summary and no report");
   run.flag("--no-report", typed->noReport, "Do not end with the verdict, the time by cause and the findings");
-  run.does([run, typed, &code] { code = runCommand(*typed, run.remaining(), run.optionNames()); });
+  run.flag("--caller", typed->caller, "").hidden();
+  run.does([run, typed, &code] {
+    code = typed->caller ? recordCaller(*typed) : runCommand(*typed, run.remaining(), run.optionNames());
+  });
 }
 
 }  // namespace lacuna::cli

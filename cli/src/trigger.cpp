@@ -8,37 +8,69 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/collector/run.h"
+#include "lacuna/prof/recover.h"
 #include "output.h"
+#include "output_file.h"
 
 namespace lacuna::cli {
+namespace {
+
+struct Wanted {
+  int pid = 0;
+  bool start = false;
+  bool stop = false;
+  bool dump = false;
+  Target copy;
+};
+
+collector::Trigger actionOf(const Wanted& wanted) {
+  if (wanted.start) return collector::Trigger::Start;
+  return wanted.stop ? collector::Trigger::Stop : collector::Trigger::Dump;
+}
+
+/// Makes a whole trace of the one that may still grow.
+prof::Status copyDump(const collector::TriggerOutcome& outcome, const OutputFile& copy) {
+  if (outcome.dump.empty()) return prof::Error{outcome.words + ". Remedy: copy it from there with lacuna recover"};
+  return copy.whileWriting([&]() -> prof::Status {
+    const auto written = prof::recoverFile(outcome.dump, copy.name(), copy.existing());
+    return written ? prof::Status() : written.error();
+  });
+}
+
+int dumpInto(const Wanted& wanted) {
+  const auto copy = OutputFile::check(wanted.copy);
+  if (!copy) return printError(copy.error().message);
+  const auto outcome = collector::trigger(wanted.pid, collector::Trigger::Dump);
+  if (!outcome) return printError(outcome.error().message);
+  if (auto status = copyDump(*outcome, *copy); !status) return printError(status.error().message);
+  fmt::print(stderr, "lacuna: what was recorded so far is in {}\n", copy->name());
+  return kOk;
+}
+
+int trigger(const Wanted& wanted) {
+  if (!wanted.dump && !wanted.copy.path.empty()) return printMisuse("-o names the file of --dump. Leave -o out");
+  if (const auto why = forcesNothing(wanted.copy, "-o"); !why.empty()) return printMisuse(why);
+  if (!wanted.copy.path.empty()) return dumpInto(wanted);
+  const auto outcome = collector::trigger(wanted.pid, actionOf(wanted));
+  if (!outcome) return printError(outcome.error().message);
+  fmt::print(stderr, "lacuna: {}\n", outcome->words);
+  return kOk;
+}
+
+}  // namespace
 
 void addTrigger(CLI::App& app, int& code) {
-  struct Wanted {
-    int pid = 0;
-    bool start = false;
-    bool stop = false;
-    bool dump = false;
-  };
   auto wanted = std::make_shared<Wanted>();
-  Command trigger(app, "trigger", "Start, stop or dump a recording that runs");
-  trigger.option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself").required();
-  Command what = trigger.oneOf("action");
+  Command command(app, "trigger", "Start, stop or dump a recording that runs");
+  command.option("PID", wanted->pid, "Process that is recorded, or 'lacuna run' itself").required();
+  Command what = command.oneOf("action");
   what.flag("--start", wanted->start, "Record from now on");
   what.flag("--stop", wanted->stop, "Record nothing until --start");
   what.flag("--dump", wanted->dump, "Write what has been recorded so far, or what the rings hold, and wait for it");
-  trigger.usage("PID --start | --stop | --dump");
-  trigger.example("lacuna trigger $(pgrep -n train) --stop");
-  trigger.does([wanted, &code] {
-    const auto action = wanted->start  ? collector::Trigger::Start
-                        : wanted->stop ? collector::Trigger::Stop
-                                       : collector::Trigger::Dump;
-    const auto said = collector::trigger(wanted->pid, action);
-    if (!said) {
-      code = printError(said.error().message);
-      return;
-    }
-    fmt::print(stderr, "lacuna: {}\n", *said);
-  });
+  addTarget(command, wanted->copy, "with --dump: copy that as a whole trace into this file");
+  command.usage("PID --start | --stop | --dump [-o OUT]");
+  command.example("lacuna trigger $(pgrep -n train) --stop");
+  command.does([wanted, &code] { code = trigger(*wanted); });
 }
 
 }  // namespace lacuna::cli

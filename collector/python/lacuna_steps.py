@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """Times the steps of a PyTorch program that is not recorded: `lacuna tune`. A step is the recording's
-(lacuna_torch.Steps). Nothing else is watched: no operator, no module, no memory.
+(lacuna_torch.Steps, or the program's own lacuna.step()). Nothing else is watched: no operator, no module, no memory.
 
 LACUNA_STEP_TIMES names the file. Its lines are, each behind the number of the process,
     step NUMBER BEGIN END      nanoseconds of CLOCK_MONOTONIC
@@ -20,6 +20,7 @@ import time
 LOSSES = 32  # read of a run, spread over its steps
 WRITES_EVERY_NS = 1_000_000_000
 GIVES_UP_AFTER_NS = 5_000_000_000  # a program that catches SystemExit is ended without its consent
+program_steps = None  # the Times that hear of the program's own marks
 
 
 class Times:
@@ -37,17 +38,44 @@ class Times:
         self.closed = False
         self.process = os.getpid()
         self.torch = None
+        self.begin_ns = None  # of the step that lasts
+        self.marked = False  # the program marks its steps itself
 
     # --- as lacuna_torch.Steps calls it
 
     def open_step(self, index, samples):
-        self.begin_ns = time.monotonic_ns()
+        if not self.marked:
+            self.begin_ns = time.monotonic_ns()
         return 0
 
     def close(self, level):
+        if not self.marked:
+            self.end_step()
+
+    # --- as the program marks its steps, with lacuna.step() and the callbacks of the package
+
+    def program_begins(self):
+        """From here on no step is inferred."""
+        if os.getpid() == self.process:
+            self.marked = True
+            self.begin_ns = time.monotonic_ns()
+
+    def program_ends(self):
+        if os.getpid() != self.process:
+            return
+        self.marked = True
+        if self.begin_ns is not None:
+            self.end_step()
+
+    def program_forgets(self):
+        if self.marked:
+            self.begin_ns = None
+
+    def end_step(self):
         self.settle()
         now = time.monotonic_ns()
         self.lines.append(f"step {self.ended} {self.begin_ns} {now}\n")
+        self.begin_ns = None
         self.ended += 1
         if self.most and self.ended >= self.most:
             self.finish("steps")
@@ -158,7 +186,8 @@ def watch_backward(torch, times, steps):
 def prepare(steps_of):
     """Returns the function to call when PyTorch is there. `steps_of` makes the recording's Steps for a voice. All ranks step
     together and end together."""
-    times = Times(os.environ["LACUNA_STEP_TIMES"], int(os.environ.get("LACUNA_STEPS", "0") or 0))
+    global program_steps
+    times = program_steps = Times(os.environ["LACUNA_STEP_TIMES"], int(os.environ.get("LACUNA_STEPS", "0") or 0))
     return lambda torch: begin(torch, times, steps_of(times))
 
 

@@ -87,6 +87,8 @@ class Steps:
     PATIENCE = 16  # steps of others in a row that are nothing unusual, as of a critic that is trained more often
     PROOF = 3  # batches in a row before which another was last; a critic's steps have batches between them
 
+    first_ns = None  # when this program's first step began; the package lacuna reads it
+
     def __init__(self, voice):
         self.voice = voice
         self.index = 0
@@ -110,6 +112,8 @@ class Steps:
             return
         if threading.current_thread() is not threading.main_thread():
             return
+        if Steps.first_ns is None:
+            Steps.first_ns = time.monotonic_ns()
         self.level = self.voice.open_step(self.index, samples)
         self.thread = threading.get_ident()
 
@@ -369,14 +373,25 @@ class Modules:
         return tuple(kind for kind in found if kind is not None)
 
     def install(self):
+        self.resume()
+        self.install_compile()
+
+    def resume(self):
         module = self.torch.nn.modules.module
         before, after = self.before, self.after
         try:
             after_handle = module.register_module_forward_hook(after, always_call=True)
         except TypeError:  # PyTorch before 2.0
             after_handle = module.register_module_forward_hook(after)
+        self.local = threading.local()
         self.handles = [module.register_module_forward_pre_hook(before), after_handle]
-        self.install_compile()
+
+    def pause(self):
+        """Removes the hooks. False when there were none, as after torch.compile."""
+        handles, self.handles = self.handles, []
+        for handle in handles:
+            handle.remove()
+        return bool(handles)
 
     def install_compile(self):
         """Hooks inside compiled code would cut it into pieces, so they go when the program compiles for the first time;
@@ -387,9 +402,7 @@ class Modules:
 
         @functools.wraps(original)
         def compile(*arguments, **named):
-            for handle in self.handles:
-                handle.remove()
-            self.handles = []
+            self.pause()
             return original(*arguments, **named)
 
         self.torch.compile = compile
@@ -746,6 +759,24 @@ def runs_on_cpu_only(torch):
 
 # --- putting it in place -----------------------------------------------------------------------------------------------
 
+_modules = None  # the Modules of this program
+_paused = False
+
+
+def pause():
+    """For a program that records itself: it has ended that for now."""
+    global _paused
+    if _modules is not None and _modules.pause():
+        _paused = True
+
+
+def resume():
+    """It records itself again."""
+    global _paused
+    if _paused:
+        _paused = False
+        _modules.resume()
+
 
 def install(torch, voice, parts=PARTS):
     """Watches this torch. Each part alone: what a version of PyTorch does not have costs that part only."""
@@ -774,11 +805,16 @@ def install(torch, voice, parts=PARTS):
         install_checkpoint(torch, voice, steps)
         install_garbage_collection(voice)
 
+    def modules():
+        global _modules
+        _modules = Modules(torch, voice, steps)
+        _modules.install()
+
     installers = {
         "operators": operators,
         "shapes": shapes,
         "memory": memory,
-        "modules": lambda: Modules(torch, voice, steps).install(),
+        "modules": modules,
         "loader": lambda: Loader(torch, voice, steps).install(),
         "steps": steps_and_phases,
     }

@@ -9,12 +9,17 @@ Record a program on the command line, `lacuna run -- python train.py`, and read 
     trace.sql("SELECT name, durNs FROM kernel")   # rows, as dictionaries
     trace.whatif("loader.workers=4")              # the step time with a change
 
-A program names stretches of its time in its own recording: `with lacuna.range("augment"): …`.
+A program names stretches of its time in its own recording, `with lacuna.range("augment"): …`, marks its steps with
+`lacuna.step()`, and switches the recording with `lacuna.start()` and `lacuna.stop()`. `with lacuna.profile("run.lcn"): …`
+records a stretch of a program that was started as ever.
 """
 
+from ._control import snapshot, start, stop
+from ._profile import profile
 from ._program import Error, program, version
 from ._range import range  # noqa: A004  `lacuna.range`
+from ._steps import step
 from ._trace import Trace, open_trace as open  # noqa: A004  `lacuna.open`, as `gzip.open`
 
 __version__ = version()
-__all__ = ["Error", "Trace", "open", "program", "range"]
+__all__ = ["Error", "Trace", "open", "profile", "program", "range", "snapshot", "start", "step", "stop"]

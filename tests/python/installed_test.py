@@ -103,6 +103,14 @@ class Installed(unittest.TestCase):
         found = [(row["name"], row["depth"], row["n"]) for row in rows]
         self.assertEqual(found, [("inner", 1, 1), ("inner", 2, 1), ("inner", 3, 1), ("outer", 0, 3), ("worker", 0, 1)])
 
+    def test_a_program_records_itself(self):
+        with lacuna.profile(self.folder / "own.lcn") as recording:
+            with lacuna.range("own"):
+                lacuna.step()
+        rows = recording.trace.sql("SELECT name FROM range WHERE domain = 'lacuna.rt'")
+        self.assertEqual([row["name"] for row in rows], ["own"])
+        self.assertEqual(len(recording.trace.report()["steps"]), 1)
+
     def test_a_trace_answers_with_its_report_rows_and_predictions(self):
         trace = lacuna.open(self.made_up())
         self.assertEqual(len(trace.report()["steps"]), 20)

@@ -148,6 +148,7 @@ bool join();
 /// For a program that records itself: joins the recording in `directory`, or leaves it. 0, or a negative errno.
 int joinRecording(const char* directory);
 void leaveRecording();
+[[nodiscard]] bool isRecording();
 /// The control page, or null.
 Control* control();
 const char* captureRange();

@@ -80,19 +80,39 @@ const char* nonEmpty(const char* text) {
   return text != nullptr && *text != '\0' ? text : nullptr;
 }
 
-void mapControl() {
+/// The control page that the environment names, or null.
+Control* openControl() {
   const char* path = std::getenv(kControlVariable);
-  if (path == nullptr) return;
+  if (path == nullptr) return nullptr;
   const int fd = open(path, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0) return nullptr;
   void* page = mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
-  if (page == MAP_FAILED || static_cast<Control*>(page)->magic != Control::kMagic) return;
-  controlPage = static_cast<Control*>(page);
+  if (page == MAP_FAILED || static_cast<Control*>(page)->magic != Control::kMagic) return nullptr;
+  return static_cast<Control*>(page);
+}
+
+void mapControl() {
+  controlPage = openControl();
+  if (controlPage == nullptr) return;
   enabled = &controlPage->enabled;
   captureName = nonEmpty(std::getenv(kCaptureVariable));
   stepName = nonEmpty(std::getenv(kStepVariable));
   if (captureName != nullptr) forgetEarlierProgram();
+}
+
+/// Puts the control page of the next recording in the place of the last one's. Other threads may read `enabled`
+/// meanwhile, so its address stays.
+void replaceControl() {
+  Control* next = openControl();
+  if (controlPage == nullptr) {
+    controlPage = next;
+    if (next != nullptr) enabled = &next->enabled;
+  } else if (next == nullptr) {
+    controlPage->enabled.store(1);  // nobody else has the page of a recording that is over
+  } else {
+    mremap(next, sizeof(Control), sizeof(Control), MREMAP_MAYMOVE | MREMAP_FIXED, controlPage);
+  }
 }
 
 void joinOnce() {
@@ -116,6 +136,7 @@ bool join() {
 int joinRecording(const char* directory) {
   join();
   if (lacunaIsRecording() != 0) return 0;  // joined just now, through the environment
+  replaceControl();
   const int code = lacunaAttach(directory);
   joined |= code == 0;
   return code;
@@ -123,6 +144,10 @@ int joinRecording(const char* directory) {
 
 void leaveRecording() {
   lacunaDetach();
+}
+
+bool isRecording() {
+  return lacunaIsRecording() != 0;
 }
 
 Control* control() {

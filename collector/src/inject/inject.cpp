@@ -71,6 +71,21 @@ extern "C" __attribute__((visibility("default"))) void lacunaInjectStop() {
   guest::leaveRecording();
 }
 
+/// For the Python package: starts or stops the whole recording that this process belongs to, as `lacuna trigger` does.
+/// Returns 0, or -ENOTCONN when no supervisor can be reached.
+LACUNA_ENTRY_POINT lacunaInjectSwitch(int on) {
+  return guarded(-ENOMEM, [&] {
+    if (!start() || guest::control() == nullptr) return -ENOTCONN;
+    guest::control()->tell(on != 0);
+    return 0;
+  });
+}
+
+/// 1 while this process records and the recording is on.
+LACUNA_ENTRY_POINT lacunaInjectIsOn() {
+  return guarded(0, [] { return start() && guest::isRecording() && guest::on() ? 1 : 0; });
+}
+
 /// Called by the CUDA driver while it initialises. The driver has registered its exit handler by then, so ours,
 /// registered now, runs before it and finds the driver alive.
 LACUNA_ENTRY_POINT InitializeInjection() {

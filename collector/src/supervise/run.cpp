@@ -307,19 +307,10 @@ class Supervisor {
     return {};
   }
 
-  /// The cost of recording goes into the trace, so that a report can separate it from the program's own time.
   void noteSelfCost(const fs::path& injection) {
     const auto cost = measureSelfCost(injection);
     if (!cost) return;
-    drainer_->with([&](prof::Drainer::Access& trace) {
-      prof::Writer& out = trace.writer();
-      const auto note = [&](std::string_view kind, double ns) {
-        out.append(prof::Environment{.key = out.intern(fmt::format("self.cost.{}", kind)),
-                                     .value = out.intern(fmt::format("{:.1f}", ns))});
-      };
-      note("range", cost->rangeNs);
-      note("mark", cost->markNs);
-    });
+    drainer_->with([&](prof::Drainer::Access& trace) { appendSelfCost(*cost, trace.writer()); });
   }
 
   /// A reader of the trace should know what is not in it, also where nobody read the messages.

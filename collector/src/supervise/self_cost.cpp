@@ -178,4 +178,13 @@ std::optional<SelfCost> measureSelfCost(const fs::path& injection) {
   return cost;
 }
 
+void appendSelfCost(const SelfCost& cost, prof::Writer& out) {
+  const auto note = [&](std::string_view kind, double ns) {
+    out.append(prof::Environment{.key = out.intern(fmt::format("self.cost.{}", kind)),
+                                 .value = out.intern(fmt::format("{:.1f}", ns))});
+  };
+  note("range", cost.rangeNs);
+  note("mark", cost.markNs);
+}
+
 }  // namespace lacuna::collector

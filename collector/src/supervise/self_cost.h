@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "lacuna/prof/writer.h"
+
 namespace lacuna::collector {
 
 /// Nanoseconds that the recorded thread spends on one event of each kind, when it does other things between them.
@@ -17,5 +19,8 @@ struct SelfCost {
 /// into a recording of its own, which is gone afterwards. Takes some milliseconds. Nothing where that is not possible.
 /// To be called before there are threads.
 std::optional<SelfCost> measureSelfCost(const std::filesystem::path& injection);
+
+/// Puts the cost into a trace, so that a report can separate it from the program's own time.
+void appendSelfCost(const SelfCost& cost, prof::Writer& out);
 
 }  // namespace lacuna::collector

@@ -80,10 +80,12 @@ bool waitForDump(const Control& page, std::uint32_t wish, const fs::path& contro
   return over();
 }
 
-prof::Result<std::string> dumpRecording(Control& page, const fs::path& control) {
+prof::Result<TriggerOutcome> dumpRecording(Control& page, const fs::path& control) {
   const std::uint32_t wish = page.dumpsWanted.fetch_add(1) + 1;
   const fs::path output = outputOf(control);
-  if (!waitForDump(page, wish, control)) return fmt::format("the dump will be in or beside {}", output.string());
+  if (!waitForDump(page, wish, control)) {
+    return TriggerOutcome{fmt::format("the dump will be in or beside {}", output.string()), {}};
+  }
   if (page.dumpFailed.load() != 0) {
     return prof::Error{
         fmt::format("the dump could not be written to {}; lacuna run prints the reason at its end. Remedy: make "
@@ -91,13 +93,16 @@ prof::Result<std::string> dumpRecording(Control& page, const fs::path& control) 
                     output.parent_path().string())};
   }
   const std::uint32_t number = page.dumpNumber.load();
-  if (number == 0) return fmt::format("what was recorded so far is in {}", output.string());
-  return fmt::format("what the rings hold is in {}", flightDumpName(output, number).string());
+  if (number == 0) {
+    return TriggerOutcome{fmt::format("what was recorded so far is in {}", output.string()), output};
+  }
+  const fs::path dump = flightDumpName(output, number);
+  return TriggerOutcome{fmt::format("what the rings hold is in {}", dump.string()), dump};
 }
 
 }  // namespace
 
-prof::Result<std::string> trigger(int pid, Trigger what) {
+prof::Result<TriggerOutcome> trigger(int pid, Trigger what) {
   if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) {
     return prof::Error{
         fmt::format("there is no process {}. Remedy: give the number of a recorded process, or of "
@@ -119,7 +124,7 @@ prof::Result<std::string> trigger(int pid, Trigger what) {
                     pid, control.error().message)};
   Control& page = *control->operator->();
   if (what == Trigger::Dump) return dumpRecording(page, *path);
-  return switchRecording(page, what == Trigger::Start, outputOf(*path));
+  return TriggerOutcome{switchRecording(page, what == Trigger::Start, outputOf(*path)), {}};
 }
 
 }  // namespace lacuna::collector

@@ -5,16 +5,21 @@
 
 #include "torch/memory.h"
 #include "torch/observer.h"
+#include "torch/program_steps.h"
 #include "torch/speaker.h"
 
-// The functions that the start-up hook (collector/python) calls. Numbers and texts only; pointers are valid for the
-// call.
+// The functions that the start-up hook (collector/python) and the package (python/lacuna) call. Numbers and texts only;
+// pointers are valid for the call.
 using namespace lacuna::collector::torch;
 
 #define LACUNA_ENTRY_POINT extern "C" __attribute__((visibility("default")))
 
 LACUNA_ENTRY_POINT int lacunaTorchListening() {
   return listening() ? 1 : 0;
+}
+LACUNA_ENTRY_POINT void lacunaTorchRecord(int on) {
+  if (on != 0) announceQueueAgain();
+  beQuiet(on == 0);
 }
 LACUNA_ENTRY_POINT int lacunaTorchObserve(std::uint32_t scopes, std::uint32_t userScope, int withInputs) {
   return static_cast<int>(observe(scopes, userScope, withInputs != 0));
@@ -52,6 +57,9 @@ LACUNA_ENTRY_POINT int lacunaTorchOpen(std::uint32_t category, const char* name)
 }
 LACUNA_ENTRY_POINT int lacunaTorchOpenStep(std::uint64_t index, std::uint64_t samples) {
   return openStep(index, samples);
+}
+LACUNA_ENTRY_POINT void lacunaTorchProgramStep(std::int64_t beginNs, std::int64_t endNs) {
+  sayProgramStep(beginNs, endNs);
 }
 LACUNA_ENTRY_POINT int lacunaTorchOpenLoader(const char* stage, std::uint64_t batch, std::uint32_t loader,
                                              std::int32_t worker) {

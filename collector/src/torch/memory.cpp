@@ -44,7 +44,7 @@ void ourReport(void* address, std::int64_t bytes, std::size_t allocated, std::si
 }
 // The CPU's allocator asks this before it keeps sizes and reports.
 bool ourEnabled() {
-  return true;
+  return listening();
 }
 
 struct Redirection {

@@ -45,6 +45,7 @@ constexpr std::size_t kWindow = 384;  // bytes of a RecordFunction that are sear
 const char* (*nameOf)(const RecordFunction*) = nullptr;
 std::atomic<int> sequenceAt{-1};
 std::atomic<bool> executions{false};
+std::atomic<bool> queueAnnounced{false};
 pid_t mainProcess = 0;
 
 /// Operators whose arguments are known, called to find where PyTorch keeps them.
@@ -114,6 +115,7 @@ bool startsWith(const char* name, std::string_view prefix) {
 
 Started startOperator(const RecordFunction& function) {
   if (trial.load(std::memory_order_relaxed) != Trial::None) conductTrial(function);
+  if (!listening()) return nullptr;
   const auto sequence = sequenceOf(function);
   const char* name = nameOf(&function);
   const auto direction = sequence != 0 ? Direction::Forward : Direction::None;
@@ -124,8 +126,10 @@ Started startOperator(const RecordFunction& function) {
   const bool executes = executions.load(std::memory_order_relaxed);
   if (executes && startsWith(name, "c10d::")) noteCollectiveCall(name, nextCorrelation());
   if (executes && operatorsOpen() == 0 && onMainThread()) {
-    static const bool announced = (announceCpuQueue(), true);
-    (void)announced;
+    if (!queueAnnounced.load(std::memory_order_relaxed)) {
+      queueAnnounced.store(true, std::memory_order_relaxed);
+      announceCpuQueue();
+    }
     note.correlation = nextCorrelation();
     openOperator(name, note, &function);
     openExecution(startsWith(name, kEvaluates) ? name + kEvaluates.size() : name, note.correlation, &function);
@@ -205,6 +209,10 @@ Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs
 
 void sayExecutions(bool on) {
   executions.store(on);
+}
+
+void announceQueueAgain() {
+  queueAnnounced.store(false);
 }
 
 void expectSequence(std::int64_t expected) {

@@ -24,6 +24,8 @@ Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs
 
 /// From now on reports the outermost operators of the main thread as executions of the CPU device too, or no longer.
 void sayExecutions(bool on);
+/// Another recording has begun, which does not know the CPU's queue.
+void announceQueueAgain();
 
 /// Where a RecordFunction keeps its autograd sequence number is found by looking: begins to watch the operators of this
 /// thread for a place that holds `expected`.

@@ -69,6 +69,7 @@ constexpr std::uint32_t kCpuDevice = 1;
 constexpr std::uint32_t kSchemaVersion = 1;
 
 nvtxDomainHandle_t gDomain = nullptr;
+std::atomic<bool> gQuiet{false};
 
 struct Field {
   const char* name;
@@ -334,7 +335,11 @@ nvtxStringHandle_t innermostOperator() {
 
 bool listening() {
   static const bool on = start();
-  return on;
+  return on && !gQuiet.load(std::memory_order_relaxed);
+}
+
+void beQuiet(bool on) {
+  gQuiet.store(on, std::memory_order_relaxed);
 }
 
 int open(Category category, const char* name, const void* owner) {

@@ -16,6 +16,8 @@ enum class Direction : std::uint32_t { None, Forward, Backward, Optimizer };
 
 /// True when a tool listens.
 bool listening();
+/// While it is on, nobody listens: the program records itself, and has ended that for now.
+void beQuiet(bool on);
 
 struct LoaderNote {
   std::uint64_t batch;

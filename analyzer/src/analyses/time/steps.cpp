@@ -23,6 +23,12 @@ using prof::StringId;
 using prof::ThreadId;
 using prof::TimeNs;
 
+/// The domain of steps that the program marks itself, with lacuna.step() of the Python package.
+constexpr std::string_view kProgramStepDomain = "lacuna";
+
+/// The rank of its steps.
+constexpr int kProgramStep = -1;
+
 /// Which sort of marker to prefer where a program has several; the smaller the better.
 std::optional<int> markerRank(std::string_view category, std::string_view name) {
   if (!isStepMarker(category, name)) return std::nullopt;
@@ -96,24 +102,27 @@ using Phases = std::unordered_map<ThreadId, ThreadPhases>;
 
 prof::Status collectMarkers(const Store& store, const Topology& topology, Markers& markers, Phases& phases) {
   std::unordered_map<std::uint64_t, std::optional<int>> ranks;
+  const StringId programDomain = store.find(kProgramStepDomain);
   const StringId phaseCategory = store.find("phase");
-  return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category, &Range::name, &Range::queue,
-                    &Range::flags>(
-      {}, [&](std::uint64_t, auto start, auto dur, auto thread, auto category, auto name, auto queue, auto flags) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          // A marker that was never closed lasts until the recording ends, whatever the program did after its step.
-          if (queue[i] || !thread[i] || (flags[i] & prof::kUnfinished) != 0) continue;
-          if (phaseCategory && category[i] == phaseCategory)
-            phases[thread[i]].add({start[i], start[i] + dur[i], name[i]}, store.text(name[i]));
-          const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
-          const auto [rank, isNew] = ranks.try_emplace(key);
-          if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));
-          if (!rank->second || dur[i] <= 0) continue;
-          const auto process = topology.processOfThread.find(thread[i]);
-          markers[process == topology.processOfThread.end() ? ProcessId() : process->second][{*rank->second, thread[i]}]
-              .add(store.text(name[i]), start[i], dur[i]);
-        }
-      });
+  return store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::domain, &Range::category, &Range::name,
+                    &Range::queue, &Range::flags>({}, [&](std::uint64_t, auto start, auto dur, auto thread, auto domain,
+                                                          auto category, auto name, auto queue, auto flags) {
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      // A marker that was never closed lasts until the recording ends, whatever the program did after its step.
+      if (queue[i] || !thread[i] || (flags[i] & prof::kUnfinished) != 0) continue;
+      if (phaseCategory && category[i] == phaseCategory)
+        phases[thread[i]].add({start[i], start[i] + dur[i], name[i]}, store.text(name[i]));
+      const auto key = (std::uint64_t{category[i].value} << 32) | name[i].value;
+      const auto [rank, isNew] = ranks.try_emplace(key);
+      if (isNew) rank->second = markerRank(store.text(category[i]), store.text(name[i]));
+      if (!rank->second || dur[i] <= 0) continue;
+      const bool isProgramStep = programDomain && domain[i] == programDomain;
+      const int preference = isProgramStep ? kProgramStep : *rank->second;
+      const auto process = topology.processOfThread.find(thread[i]);
+      markers[process == topology.processOfThread.end() ? ProcessId() : process->second][{preference, thread[i]}].add(
+          store.text(name[i]), start[i], dur[i]);
+    }
+  });
 }
 
 std::vector<ProcessId> processesByRank(const Store& store) {

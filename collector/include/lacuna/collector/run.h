@@ -48,9 +48,13 @@ prof::Result<RunReport> run(const RunOptions& options);
 [[noreturn]] void exitAs(const RunReport& report);
 
 enum class Trigger { Start, Stop, Dump };
-/// Reaches the recording that process `pid` (the program, one of its children, or `lacuna run`) belongs to. Returns
-/// what came of it in words, of a dump when it is written, after ten seconds at the latest. Fails where the process is
-/// not there, not recorded, or another user's, and where the dump could not be written.
-prof::Result<std::string> trigger(int pid, Trigger what);
+struct TriggerOutcome {
+  std::string words;           ///< for the user
+  std::filesystem::path dump;  ///< the trace that holds what was dumped; empty while that is not written
+};
+/// Reaches the recording that process `pid` (the program, one of its children, or `lacuna run`) belongs to. Waits for a
+/// dump until it is written, ten seconds at most. Fails where the process is not there, not recorded, or another
+/// user's, and where the dump could not be written.
+prof::Result<TriggerOutcome> trigger(int pid, Trigger what);
 
 }  // namespace lacuna::collector

@@ -20,6 +20,15 @@ class StepsTest : public testing::Test {
                        .category = trace.intern(category),
                        .name = trace.intern(name)});
   }
+  void programStep(TimeNs start, TimeNs dur) {
+    trace.append(Range{.startNs = start,
+                       .durNs = dur,
+                       .thread = ThreadId(1),
+                       .domain = trace.intern("lacuna"),
+                       .category = trace.intern("step"),
+                       .name = trace.intern("step"),
+                       .kind = RangeKind::StartEnd});
+  }
   void openMarker(TimeNs start, TimeNs untilTheEnd, const char* name) {
     trace.append(Range{.startNs = start,
                        .durNs = untilTheEnd,
@@ -44,6 +53,20 @@ TEST_F(StepsTest, ProfilerStepsWinOverOtherMarkers) {
   EXPECT_EQ(steps.all[1].name, "ProfilerStep#5");
   EXPECT_EQ(steps.all[1].durNs(), 90);
   EXPECT_EQ(steps.source, StepSource::Marker);
+}
+
+TEST_F(StepsTest, StepsThatTheProgramMarksWinOverAllOthers) {
+  marker(0, 40, "step", "step");
+  marker(50, 45, "step", "step");
+  marker(0, 100, "ProfilerStep#4");
+  programStep(0, 98);
+  programStep(98, 99);
+  programStep(197, 100);
+  marker(200, 40, "step", "step");
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 3u);
+  EXPECT_EQ(steps.all[1].startNs, 98);
+  EXPECT_EQ(steps.all[1].durNs(), 99);
 }
 
 TEST_F(StepsTest, NestedMarkersOfOneKindCountOnce) {
