@@ -22,6 +22,7 @@
 #include "lacuna/collector/doctor.h"
 #include "lacuna/collector/record_caller.h"
 #include "lacuna/prof/amounts.h"
+#include "lacuna/prof/rank.h"
 #include "nearest.h"
 #include "output.h"
 #include "output_file.h"
@@ -71,6 +72,19 @@ std::int64_t periodOf(double perSecond) {
   return perSecond > 0 ? static_cast<std::int64_t>(1e9 / perSecond) : 0;
 }
 
+/// FILE with the rank of this process in the place of {rank}, for launchers that start `lacuna run` once a rank.
+prof::Result<std::string> withRank(std::string file) {
+  constexpr std::string_view kPlace = "{rank}";
+  const std::size_t at = file.find(kPlace);
+  if (at == std::string::npos) return file;
+  const std::int32_t rank = prof::placeInJob().rank;
+  if (rank < 0) {
+    return prof::Error{fmt::format(
+        "-o {}: this process has no rank. Start lacuna run from torchrun, mpirun or srun, or set RANK", file)};
+  }
+  return file.replace(at, kPlace.size(), std::to_string(rank));
+}
+
 /// Before the program starts, and also where no summary is wanted. That nobody listens must not end us here.
 void printNote(const std::string& note) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
@@ -80,6 +94,7 @@ void printNote(const std::string& note) {
 
 prof::Status complete(Typed& typed) {
   RunOptions& run = typed.run;
+  if (auto status = read(typed.output.path, typed.output.path, withRank); !status) return status;
   run.output = typed.output.path;
   run.replace = typed.output.force;
   if (auto status = read(typed.trace, run.sources, collector::parseSources); !status) return status;
@@ -281,7 +296,10 @@ void addRun(CLI::App& app, int& code) {
   run.example("lacuna run -o train.lcn -- python train.py --epochs 3");
   // The words from the program on are its own.
   run.takeTheRest();
-  addTarget(run, typed->output, "Trace to write (default: PROGRAM.lcn, numbered when that exists)").typeName("FILE");
+  addTarget(run, typed->output,
+            "Trace to write, with {rank} for the rank of a distributed job (default: PROGRAM.lcn, numbered when "
+            "that exists)")
+      .typeName("FILE");
   run.option("--trace", typed->trace,
              fmt::format("What to record, separated by commas: {} (default: nvtx,cuda,nccl,counters)",
                          fmt::join(collector::sourceNames(), ", ")))

@@ -53,6 +53,14 @@ TEST_F(RunOptions, AnEmptyValueIsNotTheDefault) {
   }
 }
 
+TEST_F(RunOptions, TheTraceIsNamedAfterTheRank) {
+  EXPECT_THAT(refused("-o 'rank-{rank}.lcn'"), HasSubstr("this process has no rank"));
+  setenv("SLURM_PROCID", "3", 1);
+  EXPECT_EQ(run("-o 'rank-{rank}.lcn'"), 0) << said();
+  unsetenv("SLURM_PROCID");
+  EXPECT_TRUE(fs::exists(folder_ / "rank-3.lcn"));
+}
+
 TEST_F(RunOptions, TheSummaryHasSizesForPeople) {
   EXPECT_EQ(run("--no-report"), 0);
   EXPECT_THAT(said(),

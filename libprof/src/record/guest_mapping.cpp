@@ -21,6 +21,7 @@
 #include <ctime>
 
 #include "lacuna/prof/process.h"
+#include "lacuna/prof/rank.h"
 #include "record/guest.h"
 #include "record/populate.h"
 #include "record/small_file.h"
@@ -61,21 +62,8 @@ bool tscIsClock() {
 #endif
 }
 
-/// Launchers of distributed jobs give each process its rank by environment. A variable that is no number is
-/// something else's.
-std::int32_t rankOfProcess() {
-  for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    const char* value = std::getenv(variable);
-    if (value == nullptr || *value < '0' || *value > '9') continue;
-    char* end = nullptr;
-    const long rank = std::strtol(value, &end, 10);
-    if (*end == 0 && rank <= INT32_MAX) return static_cast<std::int32_t>(rank);
-  }
-  return -1;
-}
-
 void describeProcess(Header& header) {
-  header.rank = rankOfProcess();
+  header.rank = placeInJob().rank;
   header.osPid = static_cast<std::uint32_t>(getpid());
   header.parentPid = static_cast<std::uint32_t>(getppid());
   header.startTicks = processStartTicks();
