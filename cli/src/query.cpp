@@ -37,27 +37,13 @@ struct QueryOptions {
   bool schema = false;
 };
 
-/// The names of columns as keys of an object, which has room for one of each name: later ones get a number.
-std::vector<std::string> keysOf(const std::vector<std::string>& names) {
-  const auto isIn = [](const std::vector<std::string>& list, const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
-  std::vector<std::string> keys;
-  for (const std::string& name : names) {
-    std::string key = name;
-    for (int n = 2; isIn(keys, key) || (key != name && isIn(names, key)); ++n) key = fmt::format("{}_{}", name, n);
-    keys.push_back(std::move(key));
-  }
-  return keys;
-}
-
 /// Prints rows as they come, or, for people, keeps a screenful to align the columns.
 class Printer {
  public:
   explicit Printer(const QueryOptions& options) : options_(options) {}
 
   void columns(const std::vector<std::string>& names) {
-    names_ = options_.json ? keysOf(names) : names;
+    names_ = options_.json ? analyzer::distinctNames(names) : names;
     if (options_.csv)
       line(names, [](std::string& out, const std::string& name) { analyzer::appendCsvText(out, name); });
     if (options_.json) fmt::print("[");

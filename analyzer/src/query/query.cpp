@@ -10,11 +10,11 @@
 
 #include "lacuna/analyzer/text.h"
 #include "query/collective_table.h"
+#include "query/query_rows.h"
 #include "query/report_tables.h"
 #include "query/sql_rules.h"
 #include "query/temporary_files.h"
 #include "query/virtual_table.h"
-#include "store/damage_watch.h"
 #include "store/sqlite_guard.h"
 
 namespace lacuna::analyzer {
@@ -109,12 +109,21 @@ Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows)
 
 void Query::add(ReportTables tables) {
   if (db_ == nullptr) return;
+  for (const Table& table : tables.columns) reportTables_.push_back(sqlNameOf(table));
   registerReportTables(db_, std::make_shared<const ReportTables>(std::move(tables)),
                        [this](double) { return watch(this) == 0; });
 }
 
 Query::~Query() {
   sqlite3_close(db_);
+}
+
+std::vector<std::string> Query::tableNames() const {
+  std::vector<std::string> names;
+  for (const prof::TableSpec& table : prof::allTables()) names.emplace_back(table.name);
+  names.emplace_back(kCollectiveTable);
+  names.insert(names.end(), reportTables_.begin(), reportTables_.end());
+  return names;
 }
 
 void Query::setTemporaryLimit(std::uint64_t bytes) {
@@ -202,30 +211,61 @@ prof::Result<sqlite3_stmt*> Query::prepared(std::string_view sql) {
   return statement.release();
 }
 
-prof::Status Query::run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
-                        const std::function<bool(const std::vector<QueryValue>&)>& row) {
+prof::Result<std::unique_ptr<QueryRows>> Query::start(std::string_view sql) {
   rules_->reset();
   files_->reset();
   stop_ = Stop::None;
   endsAt_ = timeLimit_.count() == 0 ? Clock::time_point::max() : Clock::now() + timeLimit_;
   const auto made = prepared(sql);
-  if (!made) return made.status();
-  const Statement statement(*made, sqlite3_finalize);
-  const int count = sqlite3_column_count(statement.get());
-  std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(statement.get(), i));
-  const DamageWatch watch(*store_);
-  std::vector<QueryValue> values(static_cast<std::size_t>(count));
-  int stepped = sqlite3_step(statement.get());
-  if (stepped != SQLITE_ROW && stepped != SQLITE_DONE) return failed();
-  if (count == 0) return prof::Error{"SQL: a query is a statement that has a result, such as SELECT"};
-  columns(names);
-  for (; stepped == SQLITE_ROW; stepped = sqlite3_step(statement.get())) {
-    for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = valueOf(statement.get(), i);
-    if (!row(values)) return watch.status();
+  if (!made) return made.error();
+  return std::make_unique<QueryRows>(*this, *made);
+}
+
+prof::Status Query::run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
+                        const std::function<bool(const std::vector<QueryValue>&)>& row) {
+  const auto started = start(sql);
+  if (!started) return started.status();
+  QueryRows& rows = **started;
+  auto more = rows.next();
+  if (!more) return more.status();
+  columns(rows.names());
+  std::vector<QueryValue> values(static_cast<std::size_t>(rows.columns()));
+  for (; more && *more; more = rows.next()) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = valueOf(rows.statement(), static_cast<int>(i));
+    if (!row(values)) return rows.damage();
   }
-  if (stepped != SQLITE_DONE) return failed();
-  return watch.status();
+  return more.status();
+}
+
+QueryRows::QueryRows(Query& query, sqlite3_stmt* statement)
+    : query_(query), statement_(statement, sqlite3_finalize), watch_(*query.store_) {}
+
+prof::Result<bool> QueryRows::next() {
+  const int stepped = sqlite3_step(statement());
+  if (stepped != SQLITE_ROW && stepped != SQLITE_DONE) return query_.failed();
+  if (columns() == 0) return prof::Error{"SQL: a query is a statement that has a result, such as SELECT"};
+  if (stepped == SQLITE_ROW) return true;
+  if (const prof::Status status = damage(); !status) return status.error();
+  return false;
+}
+
+std::vector<std::string> QueryRows::names() const {
+  std::vector<std::string> names;
+  for (int i = 0; i < columns(); ++i) names.emplace_back(sqlite3_column_name(statement(), i));
+  return names;
+}
+
+std::vector<std::string> distinctNames(const std::vector<std::string>& names) {
+  const auto isIn = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  std::vector<std::string> distinct;
+  for (const std::string& name : names) {
+    std::string key = name;
+    for (int n = 2; isIn(distinct, key) || (key != name && isIn(names, key)); ++n) key = fmt::format("{}_{}", name, n);
+    distinct.push_back(std::move(key));
+  }
+  return distinct;
 }
 
 }  // namespace lacuna::analyzer

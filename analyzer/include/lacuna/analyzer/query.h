@@ -19,6 +19,7 @@ struct sqlite3_stmt;
 
 namespace lacuna::analyzer {
 
+class QueryRows;
 class TemporaryFiles;
 
 /// A value of a result: its text, and whether it is a number or absent.
@@ -59,6 +60,8 @@ class Query {
 
   /// Lets statements read these, too. The time to compute them counts towards the time limit.
   void add(ReportTables tables);
+  /// All tables that statements may read.
+  [[nodiscard]] std::vector<std::string> tableNames() const;
 
   /// Runs one statement. `columns` is called once with the names, when the first row is there or it is known that there
   /// is none, and `row` for each row; answering false ends the query. An error has SQLite's message, the tables or
@@ -66,6 +69,9 @@ class Query {
   /// then.
   prof::Status run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
                    const std::function<bool(const std::vector<QueryValue>&)>& row);
+
+  /// Starts a statement whose rows are asked for, for exportStatement(). Internal.
+  prof::Result<std::unique_ptr<QueryRows>> start(std::string_view sql);
 
   /// Makes a run() that is under way on another thread, and each later one, fail soon. The only call that may come from
   /// another thread, or from a signal handler.
@@ -82,6 +88,7 @@ class Query {
   [[nodiscard]] Stop stopped() const { return stop_; }
 
  private:
+  friend QueryRows;
   struct Rules;
   using Clock = std::chrono::steady_clock;
 
@@ -94,11 +101,15 @@ class Query {
   std::unique_ptr<Rules> rules_;
   std::unique_ptr<TemporaryFiles> files_;
   sqlite3* db_ = nullptr;
+  std::vector<std::string> reportTables_;
   std::chrono::milliseconds timeLimit_{0};
   Clock::time_point endsAt_ = Clock::time_point::max();
   std::atomic<bool> isInterrupted_ = false;
   Stop stop_ = Stop::None;
 };
+
+/// The names of a result's columns with a number behind those that were there before: "name", "name_2".
+std::vector<std::string> distinctNames(const std::vector<std::string>& names);
 
 /// The tables and columns as Markdown, also of a report's tables; docs/schema.md is made of it.
 std::string schemaPage(std::span<const Table> reportTables);
