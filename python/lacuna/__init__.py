@@ -7,6 +7,7 @@ Record a program on the command line, `lacuna run -- python train.py`, and read 
     trace = lacuna.open("run.lcn")
     trace.findings                                # the faults, each with its cost, its fix and what the fix gains
     trace.sql("SELECT name, durNs FROM kernel")   # rows, as dictionaries
+    trace.table("kernel").to_pandas()             # rows, for pandas, polars, pyarrow and others
     trace.whatif("loader.workers=4")              # the step time with a change
 
 A program names stretches of its time in its own recording, `with lacuna.range("augment"): …`, marks its steps with
@@ -18,8 +19,9 @@ from ._control import snapshot, start, stop
 from ._profile import profile
 from ._program import Error, program, version
 from ._range import range  # noqa: A004  `lacuna.range`
+from ._rows import Rows
 from ._steps import step
 from ._trace import Trace, open_trace as open  # noqa: A004  `lacuna.open`, as `gzip.open`
 
 __version__ = version()
-__all__ = ["Error", "Trace", "open", "profile", "program", "range", "snapshot", "start", "step", "stop"]
+__all__ = ["Error", "Rows", "Trace", "open", "profile", "program", "range", "snapshot", "start", "step", "stop"]

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds and calls the program that is installed with this module."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import os
 import pathlib
@@ -15,14 +17,14 @@ class Error(RuntimeError):
     """What the lacuna command printed on standard error, or why it could not be started."""
 
 
-def version():
+def version() -> str:
     try:
         return importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:  # from a source tree
         return "unknown"
 
 
-def _installed():
+def _installed() -> pathlib.Path | None:
     try:
         files = importlib.metadata.files(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
@@ -33,7 +35,7 @@ def _installed():
     return None
 
 
-def program():
+def program() -> pathlib.Path:
     """The path of the lacuna command: of this package, else the first on the PATH. LACUNA_PROGRAM names another."""
     chosen = os.environ.get("LACUNA_PROGRAM")
     found = pathlib.Path(chosen) if chosen else _installed()
@@ -48,7 +50,7 @@ def program():
     return found
 
 
-def call(*words):
+def call(*words: str) -> str:
     """The standard output of the command."""
     try:
         done = subprocess.run([program(), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uses the Python package as it is installed beside this interpreter: the command, the module, and a recording."""
 
+import ctypes
+import gc
 import json
 import os
 import pathlib
@@ -52,6 +54,48 @@ thread = threading.Thread(target=work)
 thread.start()
 thread.join()
 """
+
+
+class ArrowArray(ctypes.Structure):
+    pass
+
+
+ArrowArray._fields_ = [(name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")] + [
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)), ("children", ctypes.POINTER(ctypes.POINTER(ArrowArray))),
+    ("dictionary", ctypes.c_void_p), ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(ArrowArray))), ("private_data", ctypes.c_void_p)]
+
+
+class ArrowArrayStream(ctypes.Structure):
+    pass
+
+
+ArrowArrayStream._fields_ = [
+    ("get_schema", ctypes.c_void_p),
+    ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ArrowArrayStream), ctypes.POINTER(ArrowArray))),
+    ("get_last_error", ctypes.c_void_p), ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p)]
+
+
+def batches(rows):
+    """Reads Arrow's stream as a library does that knows its C interface. A batch is valid until the next one."""
+    capsule = rows.__arrow_c_stream__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+    stream = ArrowArrayStream.from_address(pointer(capsule, b"arrow_array_stream"))
+    while True:
+        batch = ArrowArray()
+        assert stream.get_next(ctypes.byref(stream), ctypes.byref(batch)) == 0
+        if not batch.release:
+            return
+        yield batch
+        batch.release(ctypes.byref(batch))
+
+
+def integers_of_first_column(rows):
+    values = []
+    for batch in batches(rows):
+        column = batch.children[0].contents
+        values += (ctypes.c_int64 * column.length).from_address(column.buffers[1])
+    return values
 
 
 def command(*words, **how):
@@ -121,6 +165,28 @@ class Installed(unittest.TestCase):
         self.assertIsInstance(trace.whatif("host*0.5"), dict)
         self.assertIn("<html", trace.html())
         self.assertIn("<iframe", trace._repr_html_())
+
+    def test_rows_are_arrow_without_another_package(self):
+        trace = lacuna.open(self.made_up())
+        expected = [row["durNs"] for row in trace.sql("SELECT durNs FROM kernel")]
+        self.assertEqual(integers_of_first_column(trace.table("SELECT durNs FROM kernel")), expected)
+        starts = [row["startNs"] for row in trace.sql("SELECT startNs FROM kernel")]
+        self.assertEqual(list(trace.tables["kernel"])[0], "startNs")
+        self.assertEqual(integers_of_first_column(trace.table("kernel")), starts)
+        self.assertEqual(trace.tables["kernel"]["name"], "utf8")
+        for table in ("process", "collective", "report_findings"):
+            self.assertIn(table, trace.tables)
+            trace.table(table).__arrow_c_stream__()  # a capsule that nobody takes
+        gc.collect()
+        with self.assertRaisesRegex(lacuna.Error, "no such table: kernels"):
+            trace.table("kernels").__arrow_c_stream__()
+        with self.assertRaisesRegex(lacuna.Error, "pip install pyarrow"):
+            trace.table("kernel").to_arrow()
+
+    def test_a_capsule_may_live_until_the_interpreter_ends(self):
+        code = "import lacuna, sys; sys.kept = lacuna.open(sys.argv[1]).table('kernel').__arrow_c_stream__()"
+        done = subprocess.run([sys.executable, "-c", code, self.made_up()], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_errors_name_the_cause(self):
         with self.assertRaisesRegex(lacuna.Error, "does not exist"):
