@@ -142,7 +142,9 @@ template Option Command::option(const std::string&, int&, const std::string&);
 template Option Command::option(const std::string&, std::uint32_t&, const std::string&);
 template Option Command::option(const std::string&, std::uint64_t&, const std::string&);
 template Option Command::option(const std::string&, double&, const std::string&);
+template Option Command::option(const std::string&, std::int64_t&, const std::string&);
 template Option Command::option(const std::string&, std::optional<double>&, const std::string&);
+template Option Command::option(const std::string&, std::optional<int>&, const std::string&);
 
 Option Command::flag(const std::string& names, bool& value, const std::string& description) {
   return Option(app_->add_flag(names, value, description));

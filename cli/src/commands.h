@@ -30,6 +30,7 @@ using AddCommand = void (*)(CLI::App& app, int& exitCode);
 void addRun(CLI::App& app, int& exitCode);
 void addTune(CLI::App& app, int& exitCode);
 void addTrigger(CLI::App& app, int& exitCode);
+void addAttach(CLI::App& app, int& exitCode);
 void addDoctor(CLI::App& app, int& exitCode);
 void addGenerate(CLI::App& app, int& exitCode);
 void addConvert(CLI::App& app, int& exitCode);
@@ -54,6 +55,7 @@ inline constexpr AddCommand kCommands[] = {
     addRun,
     addTune,
     addTrigger,
+    addAttach,
     addDoctor,
 #endif
     addReport,

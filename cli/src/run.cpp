@@ -21,6 +21,7 @@
 #include "lacuna/analyzer/text.h"
 #include "lacuna/collector/doctor.h"
 #include "lacuna/collector/record_caller.h"
+#include "lacuna/collector/standby.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/rank.h"
 #include "nearest.h"
@@ -92,6 +93,27 @@ void printNote(const std::string& note) {
   std::signal(SIGPIPE, before);
 }
 
+/// A job on standby is recorded only when lacuna trigger asks for it.
+prof::Status checkStandby(const Typed& typed) {
+  const std::pair<const char*, bool> others[] = {{"--output", !typed.output.path.empty() || typed.output.force},
+                                                 {"--delay", !typed.delay.empty()},
+                                                 {"--duration", !typed.duration.empty()},
+                                                 {"--capture-range", !typed.run.captureRange.empty()},
+                                                 {"--ring", !typed.ring.empty()},
+                                                 {"--set", !typed.settings.empty()},
+                                                 {"--raw-capture", !typed.run.rawCapture.empty()},
+                                                 {"--python-hz", typed.pythonHz.has_value()},
+                                                 {"samples in --trace", typed.run.sources.samples}};
+  for (const auto& [option, given] : others) {
+    if (given) {
+      return prof::Error{
+          fmt::format("--standby records steps only when lacuna trigger asks for them. Leave out {}", option)};
+    }
+  }
+  if (!typed.run.sources.nvtx) return prof::Error{"--standby finds steps by NVTX. Add it: --trace nvtx,…"};
+  return {};
+}
+
 prof::Status complete(Typed& typed) {
   RunOptions& run = typed.run;
   if (auto status = read(typed.output.path, typed.output.path, withRank); !status) return status;
@@ -145,6 +167,9 @@ prof::Status complete(Typed& typed) {
   if (typed.stepMad) run.slowDeviations = *typed.stepMad;
   if (run.ringBytes != 0 && typed.dumpOn.empty()) run.dumpOn.crash = true;
   if (auto status = collector::checkOptions(run); !status) return status;
+  if (!run.standby.empty()) {
+    if (auto status = checkStandby(typed); !status) return status;
+  }
   run.waitForAll = !typed.noWait;
   run.live = run.summary = !typed.quiet;
   run.onNote = printNote;
@@ -261,11 +286,30 @@ int recordCaller(Typed& typed) {
   return kOk;
 }
 
+/// The program was never recorded, or some of its steps were.
+int runOnStandby(const Typed& typed) {
+  const auto report = collector::runOnStandby(typed.run);
+  outliveOwnOutput();
+  if (!report) {
+    printError(report.error().message);
+    return 127;
+  }
+  if (typed.run.summary) {
+    fmt::print(stderr, "lacuna: {} recorded in {}\n",
+               report->captures == 0
+                   ? "nothing was"
+                   : fmt::format("{} file{} of steps", report->captures, report->captures == 1 ? "" : "s"),
+               analyzer::oneLine(typed.run.standby.string()));
+  }
+  collector::exitAs(report->run);
+}
+
 int runCommand(Typed& typed, std::vector<std::string> left, const std::vector<std::string>& options) {
   auto command = commandOf(std::move(left), options);
   if (!command) return printMisuse(command.error().message);
   typed.run.command = std::move(*command);
   if (auto status = complete(typed); !status) return printMisuse(status.error().message);
+  if (!typed.run.standby.empty()) return runOnStandby(typed);
   const auto report = collector::run(typed.run);
   outliveOwnOutput();
   if (!report) {
@@ -351,6 +395,11 @@ void addRun(CLI::App& app, int& code) {
              "Record only while an NVTX range of this name is open; not with --delay and --duration")
       .typeName("NAME")
       .notEmpty();
+  run.option(
+         "--standby", typed->run.standby,
+         "Record nothing until lacuna trigger --job DIR asks for some steps, each rank into a file of its own in DIR")
+      .typeName("DIR")
+      .notEmpty();
   run.option("--memory-limit", typed->memoryLimit, "Memory of each process for events in flight (default: 512M)")
       .typeName("SIZE")
       .notEmpty();
@@ -367,8 +416,8 @@ void addRun(CLI::App& app, int& code) {
         return std::vector<std::string>{"slow-step", "signal", "crash"};
       });
   run.option("--step-range", typed->run.stepRange,
-             "With --dump-on slow-step: the NVTX range that is a step (default: those of PyTorch and of lacuna's "
-             "runtime)")
+             "With --dump-on slow-step or --standby: the NVTX range that is a step (default: those of PyTorch and of "
+             "lacuna's runtime)")
       .typeName("NAME")
       .notEmpty();
   run.option("--step-mad", typed->stepMad,

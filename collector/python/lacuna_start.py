@@ -88,7 +88,10 @@ def _on_torch(torch, guests):
     if lacuna_frames.Announcer.failure:
         print(f"lacuna: Python lines are not recorded: {lacuna_frames.Announcer.failure}", file=sys.stderr)
     try:
-        _ours("lacuna_torch").watch(torch)
+        if os.environ.get("LACUNA_STANDBY"):
+            _ours("lacuna_standby").prepare(torch)
+        else:
+            _ours("lacuna_torch").watch(torch)
     except Exception as error:
         print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)
     for guest in guests:  # after what watches, so in front of it: it shall see what they change

@@ -64,6 +64,7 @@ class Voice:
         "knob": ("lacunaTorchKnob", (ctypes.c_char_p, ctypes.c_char_p), None),
         "loader_depth": ("lacunaTorchLoaderDepth", (ctypes.c_uint32, ctypes.c_int64), None),
         "name_thread": ("lacunaTorchNameThread", (ctypes.c_char_p,), None),
+        "leave": ("lacunaTorchLeave", (), None),
     }
 
     def __init__(self, path):
@@ -475,6 +476,7 @@ class Loader:
         self.voice = voice
         self.steps = steps
         self.loaders = 0
+        self.described = set()  # numbers of those whose settings were sent
         self.training_told = False
         self.worker = -1
         self.number = 0
@@ -500,15 +502,7 @@ class Loader:
 
         @functools.wraps(original_init)
         def __init__(self, source, *arguments, **named):
-            self._lacuna_loader = getattr(source, "_lacuna_loader", None)
-            if self._lacuna_loader is None:
-                self._lacuna_loader = loader.loaders
-                loader.loaders += 1
-                try:
-                    source._lacuna_loader = self._lacuna_loader
-                except AttributeError:
-                    pass
-                loader.say_knobs(source)
+            self._lacuna_loader = loader.number_of(source)
             loader.number = self._lacuna_loader
             self._lacuna_batch = 0
             # It stays there: workers are started when this, which is the base class's, has returned.
@@ -521,6 +515,20 @@ class Loader:
 
         iterator.__init__ = __init__
         iterator.__next__ = __next__
+
+    def number_of(self, source):
+        number = getattr(source, "_lacuna_loader", None)
+        if number is None:
+            number = self.loaders
+            try:
+                source._lacuna_loader = number
+            except AttributeError:
+                pass
+        self.loaders = max(self.loaders, number + 1)  # an earlier recording may have given it
+        if number not in self.described:
+            self.described.add(number)
+            self.say_knobs(source)
+        return number
 
     def install_start(self, dataloader):
         original = dataloader.__iter__
@@ -549,8 +557,10 @@ class Loader:
         if self.torch.is_grad_enabled() and not used_up:
             self.steps.ask_for_batch()
         self.say_depth(iterator, number)
-        if getattr(iterator, "_num_yielded", None) == 0:
-            iterator._lacuna_batch = 0  # workers that are kept for the next epoch count from 0 again, too
+        yielded = getattr(iterator, "_num_yielded", None)
+        # Workers that are kept for the next epoch count from 0 again, too. An iterator may be older than the recording.
+        if yielded == 0 or not hasattr(iterator, "_lacuna_batch"):
+            iterator._lacuna_batch = yielded or 0
         self.batch = iterator._lacuna_batch
         self.number = number
         with Phase(voice, b"load", "input"):
@@ -778,9 +788,10 @@ def resume():
         _modules.resume()
 
 
-def install(torch, voice, parts=PARTS):
-    """Watches this torch. Each part alone: what a version of PyTorch does not have costs that part only."""
-    steps = Steps(voice)
+def install(torch, voice, parts=PARTS, steps=None):
+    """Watches this torch. Each part alone: what a version of PyTorch does not have costs that part only. `steps` have been
+    counted so far where the program was on standby."""
+    steps = steps or Steps(voice)
     cpu_only = runs_on_cpu_only(torch)
     observed = False
 

@@ -166,7 +166,7 @@ prof::Status checkOptions(const RunOptions& options) {
   if (!ring && (when.signal || when.crash || when.slowStep)) {
     return prof::Error{"--dump-on needs a flight recorder. Add its size, for example --ring 256M"};
   }
-  if (!when.slowStep && !options.stepRange.empty()) {
+  if (!when.slowStep && !options.stepRange.empty() && options.standby.empty()) {
     return prof::Error{"--step-range defines a slow step. Add --dump-on slow-step, or leave it out"};
   }
   if (when.slowStep && !options.sources.nvtx) {

@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 
+#include "inject/standby.h"
 #include "lacuna/prof/process.h"
 #include "lacuna/prof/prof.h"
 #include "nvtx/domain.h"
@@ -97,7 +98,6 @@ void mapControl() {
   if (controlPage == nullptr) return;
   enabled = &controlPage->enabled;
   captureName = nonEmpty(std::getenv(kCaptureVariable));
-  stepName = nonEmpty(std::getenv(kStepVariable));
   if (captureName != nullptr) forgetEarlierProgram();
 }
 
@@ -118,9 +118,10 @@ void replaceControl() {
 void joinOnce() {
   // A program with more rights than its caller must not open files that the caller names.
   if (getauxval(AT_SECURE) != 0) return;
+  stepName = nonEmpty(std::getenv(kStepVariable));
   mapControl();
   pthread_atfork(nvtx::lockRegistry, nvtx::unlockRegistry, afterFork);
-  joined = lacunaAttach(nullptr) == 0 || lacunaIsRecording() != 0;
+  joined = beginStandby() || lacunaAttach(nullptr) == 0 || lacunaIsRecording() != 0;
 }
 
 }  // namespace

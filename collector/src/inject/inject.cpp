@@ -11,6 +11,7 @@
 
 #include "core/guest.h"
 #include "cupti/in_process.h"
+#include "inject/standby.h"
 #include "nvtx/events.h"
 #include "nvtx/install.h"
 
@@ -26,9 +27,10 @@ bool start() {
   if (guest::captureRange() != nullptr && guest::control() != nullptr) {
     nvtx::captureOnly(guest::captureRange(), guest::noteCapture);
   }
-  if (guest::stepRange() != nullptr && guest::control() != nullptr) {
+  const bool standby = guest::onStandby();
+  if (guest::stepRange() != nullptr && (standby || guest::control() != nullptr)) {
     const bool any = std::strcmp(guest::stepRange(), lacuna::collector::kAnyStep) == 0;
-    nvtx::watchSteps(any ? nullptr : guest::stepRange(), guest::noteStep);
+    nvtx::watchSteps(any ? nullptr : guest::stepRange(), standby ? guest::countStepRange : guest::noteStep);
   }
   return true;
 }
@@ -86,11 +88,26 @@ LACUNA_ENTRY_POINT lacunaInjectIsOn() {
   return guarded(0, [] { return start() && guest::isRecording() && guest::on() ? 1 : 0; });
 }
 
+/// For a program that counts its steps by calls, not by ranges. 1 when this process is on standby.
+LACUNA_ENTRY_POINT lacunaInjectStandby() {
+  if (guarded(0, [] { return start() && guest::onStandby() ? 1 : 0; }) == 0) return 0;
+  guest::ignoreStepRanges();
+  return 1;
+}
+/// A step has ended. 1 while the next one is recorded.
+LACUNA_ENTRY_POINT lacunaInjectStep() {
+  return guarded(0, [] { return guest::countStep() ? 1 : 0; });
+}
+/// 1 while the step that runs is the last one to be recorded.
+LACUNA_ENTRY_POINT lacunaInjectIsLastStep() {
+  return guarded(0, [] { return guest::isLastStep() ? 1 : 0; });
+}
+
 /// Called by the CUDA driver while it initialises. The driver has registered its exit handler by then, so ours,
 /// registered now, runs before it and finds the driver alive.
 LACUNA_ENTRY_POINT InitializeInjection() {
   if (guarded(0, [] { return start() ? 1 : 0; }) == 0) return 0;
-  lacuna::collector::cupti::startCudaTimeline();
+  if (!guest::onStandby()) lacuna::collector::cupti::startCudaTimeline();
   std::atexit([] { lacuna::collector::cupti::stopCudaTimeline(); });
   return 1;
 }

@@ -4,15 +4,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <cwchar>
-#include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/guest.h"
 #include "lacuna/prof/said.h"
 #include "lacuna/prof/trace.h"
+#include "nvtx/event_names.h"
 #include "nvtx/schema.h"
 #include "nvtx/thread.h"
 
@@ -211,61 +213,40 @@ __attribute__((noinline)) void pushResolved(Domain& domain, const Described& eve
   lacunaRangePushEvent(&resolved.event);
 }
 
-bool isText(const char* text, const std::string& name) {
-  return text != nullptr && name == text;
-}
-bool isText(const wchar_t* text, const std::string& name) {
-  return text != nullptr && name == narrow(text);
+void recordMark(const Resolved& resolved) {
+  if (const auto* plan = resolved.payloads.plan; plan != nullptr) {
+    prof::NvtxEvent row;
+    row.thread = prof::ThreadId(threadId());
+    row.startNs = nowNs();
+    row.name = prof::StringId(resolved.event.name);
+    row.values = {resolved.payloads.values, resolved.payloads.valueCount};
+    recordRows(*plan, row, &resolved.payloads);
+    if (prof::nvtxMarkIsRedundant(*plan)) return;
+  }
+  lacunaMarkEvent(&resolved.event);
 }
 
-/// By the words, which are not made a name of the recording for that: it has room for so many, and a program may say
-/// any number of them while nothing is recorded.
-bool isCalled(const Described& event, const std::string& name) {
-  if (event.message != nullptr) return isText(event.message, name);
-  if (event.wideMessage != nullptr) return isText(event.wideMessage, name);
-  if (event.attributes == nullptr) return false;
-  const auto& message = event.attributes->message;
-  switch (event.attributes->messageType) {
-    case NVTX_MESSAGE_TYPE_ASCII:
-      return isText(message.ascii, name);
-    case NVTX_MESSAGE_TYPE_UNICODE:
-      return isText(message.unicode, name);
-    case NVTX_MESSAGE_TYPE_REGISTERED: {
-      const auto* text = reinterpret_cast<const RegisteredText*>(message.registered);
-      return text != nullptr && text->words() == name;
-    }
-    default:
-      return false;
-  }
+/// Null where this process joins one recording alone. Never freed: threads may go on while the process ends.
+std::vector<Resolved>* descriptions = nullptr;
+constexpr std::size_t kMostDescriptions = 1024;
+
+/// A setting has one value: a later one takes the place of an earlier one.
+bool describeTheSame(const Payloads& one, const Payloads& other) {
+  if (one.plan != other.plan) return false;
+  const int name = one.plan->position(0);
+  if (one.plan->kind() == prof::NvtxPlan::Kind::Knob && name >= 0) return one.values[name] == other.values[name];
+  return std::equal(one.values, one.values + one.valueCount, other.values, other.values + other.valueCount);
+}
+
+void keepDescription(Resolved&& resolved) {
+  const RegistryLock lock;
+  if (descriptions == nullptr || resolved.payloads.plan == nullptr) return;
+  std::erase_if(*descriptions, [&](const Resolved& kept) { return describeTheSame(kept.payloads, resolved.payloads); });
+  if (descriptions->size() < kMostDescriptions) descriptions->push_back(std::move(resolved));
 }
 
 bool isCapture(const Described& event) {
   return isCalled(event, *captureName);
-}
-
-bool isNumbered(const char* text) {
-  constexpr char kStart[] = "ProfilerStep#";
-  return text != nullptr && std::strncmp(text, kStart, std::size(kStart) - 1) == 0;
-}
-bool isNumbered(const wchar_t* text) {
-  constexpr wchar_t kStart[] = L"ProfilerStep#";
-  return text != nullptr && std::wcsncmp(text, kStart, std::size(kStart) - 1) == 0;
-}
-bool isNumberedStep(const Described& event) {
-  if (event.attributes == nullptr) return isNumbered(event.message) || isNumbered(event.wideMessage);
-  const auto& message = event.attributes->message;
-  switch (event.attributes->messageType) {
-    case NVTX_MESSAGE_TYPE_ASCII:
-      return isNumbered(message.ascii);
-    case NVTX_MESSAGE_TYPE_UNICODE:
-      return isNumbered(message.unicode);
-    case NVTX_MESSAGE_TYPE_REGISTERED: {
-      const auto* text = reinterpret_cast<const RegisteredText*>(message.registered);
-      return text != nullptr && isNumbered(text->words().c_str());
-    }
-    default:
-      return false;
-  }
 }
 
 bool isStep(const Described& event) {
@@ -454,20 +435,26 @@ void endRange(nvtxRangeId_t id) {
 }
 
 void mark(Domain& domain, const Described& event) {
-  if (!guest::on() && !marksDescription(domain, event)) return;
+  const bool describes = (descriptions != nullptr || !guest::on()) && marksDescription(domain, event);
+  if (!guest::on() && !describes) return;
   if (markSaid(domain, event)) return;
   Resolved resolved;
   resolve(domain, event, resolved);
-  if (const auto* plan = resolved.payloads.plan; plan != nullptr) {
-    prof::NvtxEvent row;
-    row.thread = prof::ThreadId(threadId());
-    row.startNs = nowNs();
-    row.name = prof::StringId(resolved.event.name);
-    row.values = {resolved.payloads.values, resolved.payloads.valueCount};
-    recordRows(*plan, row, &resolved.payloads);
-    if (prof::nvtxMarkIsRedundant(*plan)) return;
+  recordMark(resolved);
+  if (describes) keepDescription(std::move(resolved));
+}
+
+void keepDescriptions() {
+  if (descriptions == nullptr) descriptions = new std::vector<Resolved>;
+}
+
+void repeatDescriptions() {
+  std::vector<Resolved> all;
+  {
+    const RegistryLock lock;
+    all = *descriptions;
   }
-  lacunaMarkEvent(&resolved.event);
+  for (const Resolved& kept : all) recordMark(kept);
 }
 
 }  // namespace lacuna::collector::nvtx

@@ -39,5 +39,9 @@ void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs));
 void forgetParentsRanges();
 /// One of the two was asked for.
 bool watchesRanges();
+/// Keeps from now on the marks that describe queues and settings, for recordings that this process joins later.
+void keepDescriptions();
+/// Records them again, in the recording that this process has just joined.
+void repeatDescriptions();
 
 }  // namespace lacuna::collector::nvtx

@@ -77,9 +77,8 @@ bool setInjection(ChildEnvironment& environment, std::string_view name, const st
 template <class Make>
 void change(ChildEnvironment& environment, std::string_view name, Make&& make) {
   const auto old = valueOf(environment.variables, name);
-  const std::string prefix = fmt::format("{}=", name);
-  std::erase_if(environment.variables, [&](const std::string& variable) { return variable.rfind(prefix, 0) == 0; });
-  environment.variables.push_back(prefix + make(old.value_or("")));
+  removeVariable(environment, name);
+  environment.variables.push_back(fmt::format("{}={}", name, make(old.value_or(""))));
 }
 
 void addCuptiSetting(ChildEnvironment& environment, const std::string& setting) {
@@ -120,12 +119,17 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
   return environment;
 }
 
+void removeVariable(ChildEnvironment& environment, std::string_view name) {
+  const std::string prefix = fmt::format("{}=", name);
+  std::erase_if(environment.variables, [&](const std::string& variable) { return variable.starts_with(prefix); });
+}
+
 prof::Status addPythonHook(ChildEnvironment& environment, const fs::path& injection) {
   const fs::path hook = injection.parent_path() / "python";
   const fs::path voice = injection.parent_path() / "liblacuna_torch.so";
   std::error_code error;
   for (const fs::path& needed : {hook / "sitecustomize.py", hook / "lacuna_start.py", hook / "lacuna_frames.py",
-                                 hook / "lacuna_torch.py", hook / "lacuna_set.py", voice}) {
+                                 hook / "lacuna_torch.py", hook / "lacuna_set.py", hook / "lacuna_standby.py", voice}) {
     if (fs::exists(needed, error)) continue;
     return prof::Error{fmt::format(
         "Python programs are not watched: {} is not there. Remedy: install lacuna as a whole.", needed.string())};

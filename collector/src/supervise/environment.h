@@ -25,6 +25,9 @@ struct ChildEnvironment {
 prof::Result<ChildEnvironment> childEnvironment(char** inherited, const std::filesystem::path& injection,
                                                 const std::vector<std::string>& session, const Sources& sources);
 
+/// For what belongs to a recording that the program is to have no part in.
+void removeVariable(ChildEnvironment& environment, std::string_view name);
+
 /// Puts the start-up hook that watches Python programs in front of the program's PYTHONPATH. Fails with a remedy when
 /// the hook is not beside the injected library.
 prof::Status addPythonHook(ChildEnvironment& environment, const std::filesystem::path& injection);

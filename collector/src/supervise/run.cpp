@@ -19,6 +19,8 @@
 #include <set>
 
 #include "core/clock.h"
+#include "core/shell_word.h"
+#include "core/standby_page.h"
 #include "lacuna/collector/capture.h"
 #include "lacuna/prof/amounts.h"
 #include "sampler/choice.h"
@@ -88,21 +90,12 @@ std::string nameOfRun(const std::vector<std::string>& command) {
   return program;
 }
 
-/// As a shell takes it for one word.
-std::string quoted(const fs::path& path) {
-  std::string text = path.string();
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,";
-  if (text.find_first_not_of(kPlain) == std::string::npos) return text;
-  for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 4) text.replace(at, 1, "'\\''");
-  return "'" + text + "'";
-}
-
 /// The command that deletes a recording: its folder alone would leave what lies in shared memory.
 std::string deleting(const fs::path& recording) {
   const fs::path segments = prof::segmentFolder(recording);
   std::error_code error;
   const bool shared = segments.parent_path() == "/dev/shm" && fs::is_directory(segments, error);
-  return fmt::format("rm -r {}{}", quoted(recording), shared ? " " + quoted(segments) : "");
+  return fmt::format("rm -r {}{}", shellWord(recording.string()), shared ? " " + shellWord(segments.string()) : "");
 }
 
 /// Everything of one run, from the empty recording to the finished trace.
@@ -344,6 +337,7 @@ class Supervisor {
     sampler_ = *sampler;
     auto environment = childEnvironment(environ, *injection, sessionVariables(), options_.sources);
     if (!environment) return environment.error();
+    for (const char* other : {kStandbyVariable, kJobVariable}) removeVariable(*environment, other);
     if (auto status = addExtras(*environment, *injection); !status) return status.error();
     if (drainer_ && options_.sources.nvtx) noteSelfCost(*injection);
     report_.notes.insert(report_.notes.end(), environment->notes.begin(), environment->notes.end());

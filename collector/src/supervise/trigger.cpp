@@ -14,9 +14,11 @@
 #include <string_view>
 #include <thread>
 
+#include "core/standby_page.h"
 #include "lacuna/collector/run.h"
 #include "supervise/control_file.h"
 #include "supervise/flight_recorder.h"
+#include "supervise/running_process.h"
 
 namespace lacuna::collector {
 namespace {
@@ -26,30 +28,9 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kDumpWait{10};
 constexpr std::chrono::milliseconds kDumpLook{10};
 
-std::optional<std::string> variableOf(int pid, const std::string& name) {
-  std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
-  for (std::string variable; std::getline(file, variable, '\0');) {
-    if (variable.rfind(name + "=", 0) == 0) return variable.substr(name.size() + 1);
-  }
-  return std::nullopt;
-}
-
-/// The control page that the process has mapped: `lacuna run` itself has, and a program that records although it has
-/// cleared its environment since.
-std::optional<std::string> mappedControlOf(int pid) {
-  constexpr std::string_view kName = ".recording/control";
-  std::ifstream file(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(file, line);) {
-    const auto path = line.find('/');
-    if (path != std::string::npos && line.ends_with(kName)) return line.substr(path);
-  }
-  return std::nullopt;
-}
-
 /// The control page of `pid`, or, where that cannot be looked into, of the programs that it started.
 std::optional<std::string> controlOf(int pid) {
-  if (auto path = mappedControlOf(pid)) return path;
-  if (auto path = variableOf(pid, kControlVariable)) return path;
+  if (auto path = ownControlOf(pid)) return path;
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid));
   for (int child = 0; children >> child;) {
     if (auto path = variableOf(child, kControlVariable)) return path;
@@ -110,6 +91,10 @@ prof::Result<TriggerOutcome> trigger(int pid, Trigger what) {
                     pid)};
   }
   const auto path = controlOf(pid);
+  if (const auto job = variableOf(pid, kJobVariable); !path && job) {
+    return prof::Error{fmt::format(
+        "process {} is on standby. Remedy: have some of its steps recorded: lacuna trigger --job {}", pid, *job)};
+  }
   if (!path) {
     return prof::Error{
         fmt::format("process {} is not being recorded by 'lacuna run', or belongs to another user. "

@@ -80,3 +80,8 @@ LACUNA_ENTRY_POINT void lacunaTorchLoaderDepth(std::uint32_t loader, std::int64_
 LACUNA_ENTRY_POINT void lacunaTorchNameThread(const char* name) {
   nameThread(name);
 }
+/// Nothing of the watchers is called from here on, until they are put in place again.
+LACUNA_ENTRY_POINT void lacunaTorchLeave() {
+  stopObserving();
+  stopWatchingMemory();
+}

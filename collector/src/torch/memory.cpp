@@ -24,8 +24,11 @@ using Device = std::uint16_t;
 constexpr unsigned kCpu = 0;
 constexpr unsigned kCuda = 1;
 
+bool (*enabled)() = nullptr;
 void (*report)(void*, std::int64_t, std::size_t, std::size_t, Device) = nullptr;
 bool watchCpu = false;
+int reporting = 0;  ///< libraries that call us
+std::atomic<bool> watching{false};
 std::atomic<std::uint8_t> role{0};
 
 void say(void* address, std::int64_t bytes, Device device) {
@@ -39,12 +42,12 @@ void say(void* address, std::int64_t bytes, Device device) {
 }
 
 void ourReport(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved, Device device) {
-  say(address, bytes, device);
+  if (watching.load(std::memory_order_relaxed)) say(address, bytes, device);
   report(address, bytes, allocated, reserved, device);
 }
 // The CPU's allocator asks this before it keeps sizes and reports.
 bool ourEnabled() {
-  return listening();
+  return (watching.load(std::memory_order_relaxed) && listening()) || enabled();
 }
 
 struct Redirection {
@@ -127,19 +130,25 @@ int onLibrary(dl_phdr_info* library, std::size_t, void* count) {
 
 int watchMemory(bool cpu) {
 #ifdef __x86_64__
-  if (report != nullptr || !listening()) return 0;
+  if (!listening()) return 0;
+  watching.store(true);
+  if (report != nullptr) return reporting;
   void* library = dlopen("libc10.so", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return 0;
   report = reinterpret_cast<decltype(report)>(dlsym(library, kReport));
-  if (report == nullptr) return 0;
+  enabled = reinterpret_cast<decltype(enabled)>(dlsym(library, kEnabled));
+  if (report == nullptr || enabled == nullptr) return 0;
   watchCpu = cpu;
-  int count = 0;
-  dl_iterate_phdr(onLibrary, &count);
-  return count;
+  dl_iterate_phdr(onLibrary, &reporting);
+  return reporting;
 #else
   (void)cpu;
   return 0;
 #endif
+}
+
+void stopWatchingMemory() {
+  watching.store(false);
 }
 
 void setRole(std::uint8_t what) {

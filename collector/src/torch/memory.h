@@ -12,6 +12,9 @@ namespace lacuna::collector::torch {
 /// libraries that report to us now: 0 when none could be led.
 int watchMemory(bool cpu);
 
+/// Ends it, for the time being: the calls go through us, and are not reported.
+void stopWatchingMemory();
+
 /// Sets what memory handed out from now on is for (the schema's roles), on this thread and those without a role of
 /// their own.
 void setRole(std::uint8_t role);

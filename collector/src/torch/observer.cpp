@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "torch/inputs.h"
 #include "torch/speaker.h"
@@ -43,6 +44,8 @@ constexpr std::size_t kShapesRoom = 256;
 constexpr std::size_t kWindow = 384;  // bytes of a RecordFunction that are searched for the sequence number
 
 const char* (*nameOf)(const RecordFunction*) = nullptr;
+/// Those of our callbacks, by which PyTorch removes them.
+std::vector<std::uint64_t> handles;
 std::atomic<int> sequenceAt{-1};
 std::atomic<bool> executions{false};
 std::atomic<bool> queueAnnounced{false};
@@ -164,7 +167,6 @@ void endAny(const RecordFunction& function, ObserverContext*) {
 void* addFunction = nullptr;
 void* removeFunction = nullptr;
 std::uint32_t scopeCount = 0;
-std::uint64_t operatorCallback = 0;  // PyTorch's handle
 
 /// The callback is handed over by value: as many bytes as the installed header gives.
 template <std::size_t Bytes>
@@ -174,21 +176,24 @@ std::uint64_t addSized(const Callback& callback) {
   return reinterpret_cast<std::uint64_t (*)(Cut<Bytes>)>(addFunction)(cut);
 }
 
-std::uint64_t add(std::uint32_t scope, Started (*start)(const RecordFunction&), bool withInputs = false) {
+void add(std::uint32_t scope, Started (*start)(const RecordFunction&), bool withInputs = false) {
   Callback callback{start, endAny, 1.0, {}};
   callback.flags[scope] = true;
   callback.flags[scopeCount] = withInputs;
   const std::size_t bytes = (offsetof(Callback, flags) + scopeCount + 3 + 7) / 8 * 8;
-  if (bytes == 32) return addSized<32>(callback);
-  if (bytes == 40) return addSized<40>(callback);
-  if (bytes == 48) return addSized<48>(callback);
-  return 0;
+  if (bytes == 32) handles.push_back(addSized<32>(callback));
+  if (bytes == 40) handles.push_back(addSized<40>(callback));
+  if (bytes == 48) handles.push_back(addSized<48>(callback));
+}
+
+void remove(std::uint64_t handle) {
+  reinterpret_cast<void (*)(std::uint64_t)>(removeFunction)(handle);
 }
 
 }  // namespace
 
 Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs) {
-  if (nameOf != nullptr) return Observing::Already;
+  if (!handles.empty()) return Observing::Already;
   void* library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return Observing::NoLibrary;
   addFunction = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
@@ -201,10 +206,17 @@ Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs
   mainProcess = getpid();
   scopeCount = scopes;
   // Without a way to take it back, PyTorch is not asked for inputs that may turn out to be unreadable.
-  operatorCallback = add(kFunctionScope, startOperator, withInputs && removeFunction != nullptr);
   add(kBackwardScope, startBackward);
   add(userScope, startUserRange);
+  add(kFunctionScope, startOperator, withInputs && removeFunction != nullptr);
   return Observing::Ok;
+}
+
+bool stopObserving() {
+  if (removeFunction == nullptr || handles.empty()) return false;
+  for (const std::uint64_t handle : handles) remove(handle);
+  handles.clear();
+  return true;
 }
 
 void sayExecutions(bool on) {
@@ -242,9 +254,10 @@ bool settleInputs() {
     describesInputs.store(true);
     return true;
   }
-  if (removeFunction != nullptr) {
-    reinterpret_cast<void (*)(std::uint64_t)>(removeFunction)(operatorCallback);
-    operatorCallback = add(kFunctionScope, startOperator);
+  if (removeFunction != nullptr && !handles.empty()) {
+    remove(handles.back());
+    handles.pop_back();
+    add(kFunctionScope, startOperator);
   }
   return false;
 }

@@ -22,6 +22,9 @@ enum class Observing : int {
 /// record_function(). `withInputs`: PyTorch hands over each operator's inputs too, which takes it some time.
 Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs);
 
+/// Removes it. False where PyTorch has no function for that, or nothing was registered.
+bool stopObserving();
+
 /// From now on reports the outermost operators of the main thread as executions of the CPU device too, or no longer.
 void sayExecutions(bool on);
 /// Another recording has begun, which does not know the CPU's queue.

@@ -69,7 +69,7 @@ TEST(ChildEnvironment, ThePythonHookStandsInFrontOfTheUsersPythonPath) {
   const auto folder = std::filesystem::temp_directory_path() / ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "python");
   for (const char* file : {"python/sitecustomize.py", "python/lacuna_start.py", "python/lacuna_frames.py",
-                           "python/lacuna_torch.py", "python/lacuna_set.py"})
+                           "python/lacuna_torch.py", "python/lacuna_set.py", "python/lacuna_standby.py"})
     std::ofstream(folder / file) << "";
   auto environment = environmentFrom({"PYTHONPATH=/mine:/yours"});
   const auto missing = addPythonHook(environment, folder / "liblacuna_inject.so");

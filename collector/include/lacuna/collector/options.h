@@ -71,6 +71,8 @@ struct RunOptions {
   /// Empty: named after the program, with a number where the name is taken.
   std::filesystem::path output;
   bool replace = false;  ///< a file that is there as `output`; without it, that is an error before the program starts
+  /// Folder of a job that records only when it is triggered: see runOnStandby(). Empty: record at once.
+  std::filesystem::path standby;
   Sources sources;
   PythonHook pythonHook = PythonHook::Off;
   std::vector<Setting> settings;     ///< applied to PyTorch programs from inside; they need the hook

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""A PyTorch program on standby: torch_test.py LACUNA. Ends with 77 where this Python has no PyTorch."""
+
+import importlib.util
+import os
+import signal
+import sys
+import unittest
+
+from jobs import JobTest
+
+LACUNA = os.path.abspath(sys.argv[1])
+TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_program.py")
+
+
+class Torch(JobTest):
+    lacuna = LACUNA
+
+    def counts(self, trace, name):
+        return self.rows(trace, f"SELECT count(*) AS n FROM range WHERE name = '{name}'")[0]["n"]
+
+    def test_each_trigger_records_whole_steps_and_leaves_nothing_behind(self):
+        programs = [self.on_standby(sys.executable, TRAINING, rank=rank, world=2) for rank in range(2)]
+        self.wait_for_ranks(2)
+        ends, operators = [0, 0], set()
+        for number in (1, 2):
+            for rank, trace in enumerate(self.recorded("--steps", 4)):
+                self.assertEqual(os.path.basename(trace), f"capture-{number}.rank{rank}.lcn")
+                steps = self.rows(trace, "SELECT payload FROM range WHERE name = 'step' ORDER BY startNs")
+                first = steps[0]["payload"]
+                self.assertEqual([row["payload"] for row in steps], list(range(first, first + 4)))
+                self.assertGreaterEqual(first, ends[rank])
+                ends[rank] = first + 4
+                for phase in ("load", "forward", "backward", "optimizer"):
+                    self.assertEqual(self.counts(trace, phase), 4, phase)
+                self.assertEqual(self.counts(trace, "Sequential.0"), 4)
+                operators.add(self.counts(trace, "aten::mse_loss"))
+                report = self.call("report", trace)
+                self.assertEqual(report.returncode, 0, report.stderr)
+        self.assertEqual(len(operators), 1, "each is observed as often in the second recording as in the first")
+        self.assertNotIn(0, operators)
+        for program in programs:
+            os.kill(self.process_of(programs.index(program)), signal.SIGTERM)
+            printed, said = program.communicate()
+            self.assertEqual((program.returncode, printed), (0, "as before\n"), said)
+            self.assertEqual(said.splitlines(), [f"lacuna: 2 files of steps recorded in {self.job}"])
+        self.check_gone()
+
+
+if __name__ == "__main__":
+    if importlib.util.find_spec("torch") is None:
+        print("skipped: this Python has no PyTorch")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
