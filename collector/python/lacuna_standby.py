@@ -135,8 +135,13 @@ class Standby:
         """A step without anything else: all that a program with one optimizer pays."""
         recorded = self.step_ended()
         self.steps.index += 1
-        if recorded:
+        self.turn(recorded)
+
+    def turn(self, recorded):
+        if recorded and self.voice is None:
             self.guarded(self.begin)
+        elif not recorded and self.voice is not None:
+            self.guarded(self.end)
 
     # --- as lacuna_torch.Steps calls it
 
@@ -147,11 +152,7 @@ class Standby:
         if self.voice is not None:
             self.voice.close(level)
             self.settle()
-        recorded = self.step_ended() != 0
-        if recorded and self.voice is None:
-            self.guarded(self.begin)
-        elif not recorded and self.voice is not None:
-            self.guarded(self.end)
+        self.turn(self.step_ended())
 
     def settle(self):
         """What the GPU still has to do belongs to the steps that are recorded."""

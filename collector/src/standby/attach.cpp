@@ -85,7 +85,7 @@ prof::Result<AttachPlan> planAttach(int pid) {
   if (const auto control = ownControlOf(pid)) {
     fs::path output = fs::path(*control).parent_path();
     return prof::Error{
-        fmt::format("process {0} is recorded already, into {1}. Remedy: steer that recording: lacuna "
+        fmt::format("process {0} is recorded already, into {1}. Remedy: control that recording: lacuna "
                     "trigger {0} --dump, --stop or --start.",
                     pid, output.replace_extension().string())};
   }
@@ -104,7 +104,7 @@ prof::Result<AttachPlan> planAttach(int pid) {
   const auto isTorch = [](const std::string& path) { return path.ends_with("/libtorch_cpu.so"); };
   return prof::Error{fmt::format(
       "process {} runs Python {}{} and was not started on standby. Lacuna does not force its code into such a process: "
-      "it could be stopped anywhere, also where it holds locks. {}",
+      "that would interrupt it anywhere, also where it holds locks. {}",
       pid, *python, mappedFileOf(pid, isTorch) ? " with PyTorch" : "", remedyFor(pid))};
 }
 

@@ -105,7 +105,7 @@ prof::Status writeText(const fs::path& path, const std::string& text) {
   if (file && std::rename(draft.c_str(), path.c_str()) == 0) return {};
   const int code = errno;
   unlink(draft.c_str());
-  return prof::Error{fmt::format("cannot write {}: {}. Remedy: make room there, or choose another folder with --job.",
+  return prof::Error{fmt::format("cannot write {}: {}. Remedy: make room there, or use a folder that you may write.",
                                  path.string(), std::strerror(code))};
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -28,7 +29,8 @@ fs::path recordingOf(const fs::path& output) {
 }
 
 prof::Error cannotMake(const fs::path& job, const std::string& why) {
-  return prof::Error{fmt::format("{}: {}. Remedy: choose a folder that you may write with --job.", job.string(), why)};
+  return prof::Error{
+      fmt::format("{}: {}. Remedy: choose a folder that you may write with --standby.", job.string(), why)};
 }
 
 bool isOver(Rank::State state) {
@@ -44,7 +46,10 @@ prof::Result<std::unique_ptr<Keeper>> Keeper::create(const RunOptions& options, 
   fs::create_directories(folder, error);
   if (error) return cannotMake(folder, error.message());
   std::string own = (fs::temp_directory_path(error) / "lacuna-standby-XXXXXX").string();
-  if (error || mkdtemp(own.data()) == nullptr) return cannotMake(own, std::strerror(errno));
+  if (error || mkdtemp(own.data()) == nullptr) {
+    return prof::Error{fmt::format("cannot make {}: {}. Remedy: set TMPDIR to a folder that you may write.", own,
+                                   error ? error.message() : std::strerror(errno))};
+  }
   auto page = StandbyFile::create(fs::path(own) / "page");
   if (!page) {
     fs::remove(own, error);

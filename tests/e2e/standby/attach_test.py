@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from jobs import JobTest
+from jobs import JobTest, main
 
 LACUNA, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
 
@@ -88,4 +88,4 @@ class Attach(JobTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    main()

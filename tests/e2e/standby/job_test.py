@@ -5,9 +5,8 @@
 import os
 import signal
 import sys
-import unittest
 
-from jobs import JobTest
+from jobs import JobTest, main
 
 LACUNA, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
 # Steps of 5 ms, with ten ranges "work N" in step N.
@@ -74,6 +73,8 @@ class Job(JobTest):
         self.on_standby("sh", "-c", f"{ranks} & wait")
         self.wait_for_ranks(2)
         files = self.recorded("--steps", 2)
+        for rank in range(2):  # the shell does not end them with itself
+            os.kill(self.process_of(rank), signal.SIGTERM)
         self.assertEqual(self.steps_in(files[0]), self.steps_in(files[1]))
 
     def test_a_step_of_another_name_counts(self):
@@ -162,4 +163,4 @@ class Job(JobTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    main()

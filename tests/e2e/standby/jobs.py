@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs on standby, for tests."""
 
+import concurrent.futures
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 PATIENCE_S = 60
+SIDE_BY_SIDE = 6
 
 
 class JobTest(unittest.TestCase):
@@ -98,3 +101,21 @@ class JobTest(unittest.TestCase):
         left = [name for name in os.listdir(self.job) if not re.fullmatch(r"capture-\d+\.rank\d+\.lcn|request", name)]
         self.assertEqual(left, [])
         self.assertEqual([name for name in os.listdir(self.temporary) if name.startswith("lacuna")], [])
+
+
+def run_case(test):
+    result = unittest.TestResult()
+    test.run(result)
+    return result
+
+
+def main():
+    """Runs the cases of the program side by side, for they wait most of the time."""
+    tests = [test for group in unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]) for test in group]
+    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        results = list(pool.map(run_case, tests))
+    failures = [failure for result in results for failure in result.failures + result.errors]
+    for test, trace in failures:
+        print(f"FAILED: {test}\n{trace}")
+    print(f"{len(tests) - len(failures)} passed, {len(failures)} failed")
+    sys.exit(1 if failures or not tests else 0)

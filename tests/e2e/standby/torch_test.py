@@ -6,9 +6,8 @@ import importlib.util
 import os
 import signal
 import sys
-import unittest
 
-from jobs import JobTest
+from jobs import JobTest, main
 
 LACUNA = os.path.abspath(sys.argv[1])
 TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_program.py")
@@ -52,4 +51,4 @@ if __name__ == "__main__":
     if importlib.util.find_spec("torch") is None:
         print("skipped: this Python has no PyTorch")
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1])
+    main()

@@ -37,9 +37,9 @@ struct JobTrigger {
 /// stopped, and the message names the files that are there.
 prof::Result<std::vector<std::filesystem::path>> triggerJob(const JobTrigger& trigger);
 
-/// How `lacuna attach` reaches a process.
+/// How `lacuna attach` reaches a process: through the job in which it is on standby.
 struct AttachPlan {
-  std::filesystem::path job;  ///< of a process on standby; else empty
+  std::filesystem::path job;
 };
 /// Looks at a process that is to be recorded. Fails with the reason and a remedy where it cannot be.
 prof::Result<AttachPlan> planAttach(int pid);
