@@ -13,9 +13,13 @@ import os
 import sys
 import weakref
 
+import lacuna_loader
+import lacuna_operators
 import lacuna_torch
+import lacuna_training
+import lacuna_voice
 
-_INJECTION = os.path.abspath(os.path.join(os.path.dirname(lacuna_torch._LIBRARY), "liblacuna_inject.so"))
+_INJECTION = os.path.abspath(os.path.join(os.path.dirname(lacuna_voice.LIBRARY), "liblacuna_inject.so"))
 
 
 class Places:
@@ -103,7 +107,7 @@ class OptimizerHooks:
 
 
 class Standby:
-    """Stands where a recording's voice stands for lacuna_torch.Steps, whose counting never stops."""
+    """Stands where a recording's voice stands for lacuna_training.Steps, whose counting never stops."""
 
     def __init__(self, torch, library):
         self.torch = torch
@@ -112,7 +116,7 @@ class Standby:
         self.step_ended.argtypes = ()
         self.voice = None  # while a recording runs
         self.places = None
-        self.steps = lacuna_torch.Steps(self)
+        self.steps = lacuna_training.Steps(self)
         self.optimizers = OptimizerHooks(self)
         self.watch_batches()
 
@@ -125,7 +129,7 @@ class Standby:
         @functools.wraps(original)
         def __next__(self):
             if standby.optimizers.several and standby.voice is None:
-                if standby.torch.is_grad_enabled() and not lacuna_torch.Loader.used_up(self):
+                if standby.torch.is_grad_enabled() and not lacuna_loader.Loader.used_up(self):
                     standby.steps.ask_for_batch()
             return original(self)
 
@@ -143,7 +147,7 @@ class Standby:
         elif not recorded and self.voice is not None:
             self.guarded(self.end)
 
-    # --- as lacuna_torch.Steps calls it
+    # --- as lacuna_training.Steps calls it
 
     def open_step(self, index, samples):
         return self.voice.open_step(index, samples) if self.voice is not None else 0
@@ -155,7 +159,7 @@ class Standby:
         self.turn(self.step_ended())
 
     def settle(self):
-        """What the GPU still has to do belongs to the steps that are recorded."""
+        """Waits for the GPU: the work it still has to do belongs to the steps that are recorded."""
         cuda = getattr(self.torch, "cuda", None)
         if self.library.lacunaInjectIsLastStep() and cuda is not None and cuda.is_initialized():
             cuda.synchronize()
@@ -168,7 +172,7 @@ class Standby:
             print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)
 
     def begin(self):
-        voice = lacuna_torch.Voice(lacuna_torch._LIBRARY)
+        voice = lacuna_voice.Voice(lacuna_voice.LIBRARY)
         if not voice.listening():
             return
         self.voice = voice
@@ -194,9 +198,9 @@ class Standby:
         return parts
 
     def left_out(self):
-        """What cannot begin in the middle of a program."""
+        """The parts that cannot begin in the middle of a program."""
         found = {}
-        if lacuna_torch.runs_on_cpu_only(self.torch):
+        if lacuna_operators.runs_on_cpu_only(self.torch):
             # PyTorch warns about each block that was allocated before somebody counted.
             found["memory"] = "memory that was allocated before has no size on the CPU"
         dynamo = sys.modules.get("torch._dynamo.utils")

@@ -78,9 +78,9 @@ def _guests():
     if os.environ.get("LACUNA_SET"):
         settings = _ours("lacuna_set").Settings(os.environ["LACUNA_SET"], os.environ.get("LACUNA_SET_REPORT") or None)
         settings.prepare()
-        found.append(lambda torch: settings.install(torch, _ours("lacuna_torch").runs_on_cpu_only(torch)))
+        found.append(lambda torch: settings.install(torch, _ours("lacuna_operators").runs_on_cpu_only(torch)))
     if os.environ.get("LACUNA_STEP_TIMES"):
-        found.append(_ours("lacuna_steps").prepare(_ours("lacuna_torch").Steps))
+        found.append(_ours("lacuna_steps").prepare(_ours("lacuna_training").Steps))
     return found
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """Times the steps of a PyTorch program that is not recorded: `lacuna tune`. A step is the recording's
-(lacuna_torch.Steps, or the program's own lacuna.step()). Nothing else is watched: no operator, no module, no memory.
+(lacuna_training.Steps, or the program's own lacuna.step()). Nothing else is watched: no operator, no module, no memory.
 
 LACUNA_STEP_TIMES names the file. Its lines are, each behind the number of the process,
     step NUMBER BEGIN END      nanoseconds of CLOCK_MONOTONIC
@@ -41,7 +41,7 @@ class Times:
         self.begin_ns = None  # of the step that lasts
         self.marked = False  # the program marks its steps itself
 
-    # --- as lacuna_torch.Steps calls it
+    # --- as lacuna_training.Steps calls it
 
     def open_step(self, index, samples):
         if not self.marked:

@@ -76,7 +76,7 @@ class profile:
 
     @property
     def trace(self) -> Trace:
-        """What was recorded. In the block, too: what is written so far."""
+        """The recording; inside the block, as far as it is written."""
         return Trace(self.path)
 
 

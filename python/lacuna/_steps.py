@@ -42,7 +42,7 @@ def end_step(is_first_call: bool = False) -> None:
     global _begin_ns, _marked
     _marked = True
     begin_ns, _begin_ns = _begin_ns, None
-    hook = sys.modules.get("lacuna_torch")
+    hook = sys.modules.get("lacuna_training")
     if begin_ns is None and is_first_call and hook is not None:
         begin_ns = hook.Steps.first_ns
     found = recorder()
@@ -58,7 +58,7 @@ def has_step() -> bool:
 
 
 def forget_step() -> None:
-    """What lasts is no step: an evaluation, or a stretch that nobody records."""
+    """Leaves the time that now begins out of the steps: an evaluation, or a stretch that nobody records."""
     global _begin_ns
     _begin_ns = None
     if _trial() is not None:

@@ -33,7 +33,7 @@ class InFolder(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
 
     def python(self, program, *, code=0, **variables):
-        """What a Python program prints, on standard output and on standard error."""
+        """The standard output and standard error of a Python program."""
         return self.call([sys.executable, "-c", program], code, variables)
 
     def recorded(self, program, *options, code=0, **variables):

@@ -14,7 +14,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// What stands behind an exported schema: that of the rows, or that of a column.
+/// Owns the memory of an exported schema, of the rows or of a column.
 struct SchemaNode {
   std::string name;
   std::vector<ArrowSchema> children;
@@ -44,7 +44,7 @@ ArrowSchema schemaOf(std::string name, const char* format, std::vector<ArrowSche
   return schema;
 }
 
-/// What stands behind an exported batch.
+/// Owns the memory of an exported batch.
 struct BatchNode {
   std::vector<ArrowArray> children;
   std::vector<ArrowArray*> pointers;

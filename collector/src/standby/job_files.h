@@ -67,7 +67,7 @@ struct Rank {
 };
 prof::Status write(const std::filesystem::path& job, const Rank& rank);
 void removeRank(const std::filesystem::path& job, const Rank& rank);
-/// Of all files in the folder that can be read; by rank.
+/// The ranks of all files in the folder that can be read, in order.
 std::vector<Rank> readRanks(const std::filesystem::path& job);
 std::optional<Rank> readRank(const std::filesystem::path& file);
 std::filesystem::path fileOf(const std::filesystem::path& job, const Rank& rank);

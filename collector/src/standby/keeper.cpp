@@ -289,7 +289,7 @@ void Keeper::answer(Kept& kept, Rank::State state, const std::string& reason) {
   show(kept);
 }
 
-/// What fails here is tried again with the next sign of life.
+/// A failure here is tried again with the next sign of life.
 void Keeper::show(Kept& kept) {
   kept.shownNs = nowNs();
   ++kept.rank.beats;

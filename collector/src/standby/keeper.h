@@ -49,7 +49,7 @@ class Keeper {
   struct Kept {
     Rank rank;
     std::optional<Capture> capture;
-    bool ended = false;  ///< the process; whoever triggered has not read the outcome yet
+    bool ended = false;  ///< the process; the trigger has not read the outcome yet
     std::int64_t shownNs = 0;
     std::int64_t countedNs = 0, countedStep = 0;  ///< where the pace was last taken
   };

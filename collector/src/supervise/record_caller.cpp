@@ -134,7 +134,7 @@ class CallersRecording {
     return {};
   }
 
-  /// What was recorded so far goes into the trace itself.
+  /// The events so far go into the trace itself.
   void answerDump() {
     Control& control = *control_->operator->();
     const std::uint32_t wish = control.dumpsWanted.load();

@@ -120,7 +120,7 @@ class Line {
     put(close);
     endItem();
   }
-  /// What stands here is whole: a cut falls behind it.
+  /// Marks the end of an item. A cut falls behind one.
   void endItem() {
     if (at_ < end_) whole_ = at_;
   }

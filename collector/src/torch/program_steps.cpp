@@ -20,7 +20,7 @@ struct ProgramStep {
   std::uint32_t category;
 };
 
-/// What deferred events of the program's steps need.
+/// The domain and the payload of the deferred events that mark the program's steps.
 struct ProgramSteps {
   nvtxDomainHandle_t domain = nvtxDomainCreateA("lacuna");
   std::uint64_t schema = 0;

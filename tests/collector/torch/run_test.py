@@ -22,7 +22,9 @@ LACUNA, CORE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.dont_write_bytecode = True
 HOOK = os.path.abspath(os.path.join(HERE, "..", "..", "..", "collector", "python"))
 sys.path.insert(0, HOOK)
-import lacuna_torch  # noqa: E402
+import lacuna_loader  # noqa: E402
+import lacuna_modules  # noqa: E402
+import lacuna_training  # noqa: E402
 
 
 class Optimizer:
@@ -31,7 +33,7 @@ class Optimizer:
 
 class StepsEnd(unittest.TestCase):
     def setUp(self):
-        self.steps = lacuna_torch.Steps(self)
+        self.steps = lacuna_training.Steps(self)
         self.closed = 0
 
     def open_step(self, index, samples):
@@ -60,7 +62,7 @@ class StepsEnd(unittest.TestCase):
             self.steps.ask_for_batch()
             self.step(first)
             self.step(second)
-        learnt = lacuna_torch.Steps.PROOF + 1
+        learnt = lacuna_training.Steps.PROOF + 1
         self.assertEqual(open_at_batch[1:learnt], [True] * (learnt - 1))
         self.assertEqual(open_at_batch[learnt:], [False] * (10 - learnt))
         self.assertEqual(self.closed, 10)
@@ -86,7 +88,7 @@ class StepsEnd(unittest.TestCase):
         for optimizer in kept:
             for _ in range(100):
                 self.step(optimizer)
-        self.assertEqual(self.closed, 200 - lacuna_torch.Steps.PATIENCE)
+        self.assertEqual(self.closed, 200 - lacuna_training.Steps.PATIENCE)
 
 
 class Iterator:
@@ -108,7 +110,7 @@ class Source:
 
 def exit_with_loader():
     """What a worker does: it tells whose it is."""
-    sys.exit(lacuna_torch.Loader.handed_on().get(lacuna_torch.Loader.KEY, 99))
+    sys.exit(lacuna_loader.Loader.handed_on().get(lacuna_loader.Loader.KEY, 99))
 
 
 class LoaderNumbers(unittest.TestCase):
@@ -116,7 +118,7 @@ class LoaderNumbers(unittest.TestCase):
         self.waits = []
         self.knobs = {}
         self.training = False
-        self.loader = lacuna_torch.Loader(self, self, lacuna_torch.Steps(self))
+        self.loader = lacuna_loader.Loader(self, self, lacuna_training.Steps(self))
         iterator = type("Iterator", (Iterator,), dict(Iterator.__dict__))
         self.loader.install_consumer(iterator)
         self.iterator = iterator
@@ -204,7 +206,7 @@ class Modes(unittest.TestCase):
         self.knobs.append((name.decode(), value.decode()))
 
     def test_are_told_when_they_change(self):
-        modes = lacuna_torch.Modes(self, self)
+        modes = lacuna_training.Modes(self, self)
         for self.detects in (False, False, True, True, False):
             modes.tell()
         self.emits = "NVTX"
@@ -212,7 +214,7 @@ class Modes(unittest.TestCase):
         self.assertEqual(self.knobs, [("debug", "off"), ("debug", "anomaly detection"), ("debug", "off"), ("debug", "emit_nvtx")])
 
     def test_the_time_to_keep_a_stack_is_measured_where_anomalies_are_detected(self):
-        cost = lacuna_torch.StackCost(self, self)
+        cost = lacuna_modules.StackCost(self, self)
         cost.forward_begins()
         self.assertFalse(cost.wanted)
         self.detects = True
@@ -228,7 +230,7 @@ class Modes(unittest.TestCase):
         self.assertTrue(100 < int(value) < 1_000_000_000, value)
 
     def test_the_search_of_cudnn_is_a_gpus(self):
-        modes = lacuna_torch.Modes(self, self)
+        modes = lacuna_training.Modes(self, self)
         modes.tell()
         self.is_on_gpu = True
         modes.tell()
@@ -238,7 +240,7 @@ class Modes(unittest.TestCase):
 
     def test_launches_that_block_are_told_once_there_are_any(self):
         with unittest.mock.patch.dict(os.environ, CUDA_LAUNCH_BLOCKING="1"):
-            modes = lacuna_torch.Modes(self, self)
+            modes = lacuna_training.Modes(self, self)
         modes.tell()
         self.is_on_gpu = True
         modes.tell()
@@ -247,7 +249,7 @@ class Modes(unittest.TestCase):
     def test_a_version_without_them_goes_on_untold(self):
         del self.backends, self._C
         self.is_on_gpu = True
-        modes = lacuna_torch.Modes(self, self)
+        modes = lacuna_training.Modes(self, self)
         modes.tell()
         modes.tell()
         self.assertEqual(self.knobs, [])
@@ -269,7 +271,7 @@ class BiasBeforeNorm(unittest.TestCase):
         self.knobs = []
         self.nn = types.SimpleNamespace(modules=types.SimpleNamespace(
             batchnorm=types.SimpleNamespace(_BatchNorm=Norm), linear=types.SimpleNamespace(Linear=Linear)))
-        self.modules = lacuna_torch.Modules(self, self, self)
+        self.modules = lacuna_modules.Modules(self, self, self)
         self.modules.learn = lambda root: None
 
     def knob(self, name, value):

@@ -22,7 +22,7 @@ class Job(JobTest):
         return started
 
     def steps_in(self, trace):
-        """The numbers of the steps of which all ten ranges are in the trace."""
+        """The numbers of the steps whose ten ranges are all in the trace."""
         names = [row["name"] for row in self.rows(trace, "SELECT name FROM range WHERE name LIKE 'work %'")]
         self.assertEqual({names.count(name) for name in names}, {10})
         return sorted({int(name.split()[1]) for name in names})

@@ -149,7 +149,7 @@ Demand transposedDemand(const Input& input, const Input& weight, double bytes) {
   return demand;
 }
 
-/// Of convolutions by any name; zero for other operators.
+/// The demand of a convolution by any name; zero for other operators.
 Demand convolutionDemandOf(std::string_view name, const Inputs& inputs, double bytes) {
   static constexpr std::string_view kForward[] = {"conv1d", "conv2d", "conv3d", "convolution", "_convolution"};
   const auto& tensors = inputs.tensors;
@@ -168,8 +168,8 @@ Demand convolutionDemandOf(std::string_view name, const Inputs& inputs, double b
   return output.empty() ? Demand{} : convolutionDemand(output, tensors[1].shape, tensors[0].values(), bytes);
 }
 
-/// Of queries [.., l, e], keys [.., s, e] and values [.., s, v]. The forward makes two products, the backward five, for
-/// it repeats the first; its inputs begin with the output's gradient.
+/// The demand of attention with queries [.., l, e], keys [.., s, e] and values [.., s, v]. The forward makes two
+/// products, the backward five, for it repeats the first; its inputs begin with the output's gradient.
 Demand attentionDemand(std::string_view name, std::span<const Input> inputs, double bytes) {
   const bool backward = contains(name, "backward");
   if (backward && !inputs.empty()) inputs = inputs.subspan(1);
