@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs on standby and `lacuna trigger --job`, with programs that mark their steps by NVTX: job_test.py LACUNA PROGRAM"""
 
+import json
 import os
 import signal
 import sys
@@ -20,6 +21,11 @@ class Job(JobTest):
         started = [self.on_standby(*STEPS, rank=rank, world=count) for rank in range(count)]
         self.wait_for_ranks(count)
         return started
+
+    def has_ranges(self, trace):
+        """False also of a recording that has hardly begun, and cannot be read yet."""
+        done = self.call("query", trace, "SELECT count(*) AS n FROM range", "--json")
+        return done.returncode == 0 and json.loads(done.stdout)[0]["n"] > 0
 
     def steps_in(self, trace):
         """The numbers of the steps whose ten ranges are all in the trace."""
@@ -123,15 +129,15 @@ class Job(JobTest):
     def test_a_rank_that_dies_ends_the_others_recording(self):
         self.ranks()
         trigger = self.start([LACUNA, "trigger", "--job", self.job, "--steps", "5000"])
-        begun = os.path.join(self.job, "capture-1.rank1.lcn")
-        self.wait_for(lambda: os.path.exists(begun), "the recording of rank 1")
+        files = [os.path.join(self.job, f"capture-1.rank{rank}.lcn") for rank in range(2)]
+        self.wait_for(lambda: all(self.has_ranges(file) for file in files), "both recordings")
         os.kill(self.process_of(1), signal.SIGKILL)
         _, said = trigger.communicate()
         self.assertEqual(trigger.returncode, 1, said)
         self.assertRegex(said, r"rank 1 \(process \d+ on .*\): process \d+ on .* ended at step \d+\. The other ranks were stopped")
-        for rank in range(2):
-            self.assertIn(f"capture-1.rank{rank}.lcn", said)
-            self.assertGreater(self.rows(os.path.join(self.job, f"capture-1.rank{rank}.lcn"), "SELECT count(*) AS n FROM range")[0]["n"], 0)
+        for file in files:
+            self.assertIn(os.path.basename(file), said)
+            self.assertTrue(self.has_ranges(file), file)
 
     def test_an_interrupted_trigger_leaves_the_job_on_standby(self):
         self.ranks(1)

@@ -31,8 +31,9 @@ class Torch(JobTest):
                 self.assertEqual([row["payload"] for row in steps], list(range(first, first + 4)))
                 self.assertGreaterEqual(first, ends[rank])
                 ends[rank] = first + 4
-                for phase in ("load", "forward", "backward", "optimizer"):
+                for phase in ("forward", "backward", "optimizer"):
                     self.assertEqual(self.counts(trace, phase), 4, phase)
+                self.assertIn(self.counts(trace, "load"), (4, 5), "an epoch that ends among the steps asks once more")
                 self.assertEqual(self.counts(trace, "Sequential.0"), 4)
                 operators.add(self.counts(trace, "aten::mse_loss"))
                 report = self.call("report", trace)
