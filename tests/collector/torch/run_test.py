@@ -392,6 +392,9 @@ class TorchRun(unittest.TestCase):
         self.assertEqual(kernels["aten::linear"], 4)
         self.assertEqual(kernels["NegBackward0"], 3)
         self.assertNotIn("aten::addmm", kernels)
+        report = subprocess.run([LACUNA, "report", "--json", self.trace], capture_output=True, text=True, check=True)
+        calls = {row["name"]: row["calls"] for row in json.loads(report.stdout)["operator_names"]}
+        self.assertEqual(calls["aten::linear"], 4, "an execution is no second call")
         self.assertEqual(self.query("select name from device"), [("CPU",)])
 
     def test_what_watching_costs_is_measured_in_the_program_and_leaves_no_events(self):

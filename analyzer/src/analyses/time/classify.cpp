@@ -66,6 +66,8 @@ Activity classifyRange(std::string_view domain, std::string_view category, std::
   if (isStepMarker(category, name)) return Activity::Annotation;
   const std::string lowerName = lowered(name);
   const std::string lowerCategory = lowered(category);
+  // Its queue's rows have it. On the thread that asked for it, it lies within the operator of the same name.
+  if (domain == "lacuna.rt" && lowerCategory == "execution") return Activity::None;
   if (lowerCategory == "profiler" || lowerCategory == "overhead") return Activity::Profiler;
   if (lowerCategory == "sync" || lowerCategory == "synchronisation") return Activity::Sync;
   if (isLoaderWait(lowerCategory, lowerName)) return Activity::LoaderWait;

@@ -33,6 +33,7 @@ prof::Status loadRanges(const Store& store, TimeWindow window, NameClasses& clas
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (!thread[i] || queue[i] || !touches(window, start[i], dur[i])) continue;
           const Activity activity = classes.ofRange(domain[i], category[i], name[i]);
+          if (activity == Activity::None) continue;
           if (activity == Activity::Sync && runtime && domain[i] == runtime) continue;
           out.host.push_back({.startNs = start[i],
                               .endNs = start[i] + dur[i],

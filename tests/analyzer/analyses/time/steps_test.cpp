@@ -195,6 +195,12 @@ TEST(StepMarkers, NamesAreToldApart) {
     EXPECT_FALSE(isStepMarker("", name)) << name;
 }
 
+TEST(Activities, TheExecutionOfAnOperatorIsNoSecondOperator) {
+  EXPECT_EQ(classifyRange("lacuna.rt", "operator", "aten::conv2d"), Activity::Operator);
+  EXPECT_EQ(classifyRange("lacuna.rt", "execution", "aten::conv2d"), Activity::None);
+  EXPECT_EQ(classifyRange("mine", "execution", "aten::conv2d"), Activity::Operator);
+}
+
 TEST(RangeNames, ATorchRecQueueThatWaitsForCopiesIsNoWaitForTheLoader) {
   EXPECT_EQ(classifyRange("", "user_annotation", "## wait_for_batch ##"), Activity::Annotation);
   EXPECT_EQ(classifyRange("", "user_annotation", "wait_for_batch"), Activity::LoaderWait);
