@@ -267,6 +267,7 @@ Demand demandOf(std::string_view fullName, std::string_view shapes, double defau
   } else {
     demand = convolutionDemandOf(name, inputs, bytes);
   }
+  if (!std::isfinite(demand.flops)) return {};  // a size is 0, or beyond all numbers
   demand.number = first.number;
   return demand;
 }

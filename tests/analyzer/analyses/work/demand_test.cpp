@@ -71,6 +71,12 @@ TEST(Demand, OfSeveralIsTheSumOfTheTypeThatComputesMost) {
   EXPECT_EQ(sum.number, Number::F32);
 }
 
+TEST(Demand, OfSizesThatAreZeroIsZero) {
+  EXPECT_DOUBLE_EQ(demandOf("aten::scaled_dot_product_attention", "f32[2,4,0] f32[2,4,0] f32[2,4,0]").flops, 0);
+  EXPECT_DOUBLE_EQ(demandOf("aten::conv_transpose2d", "f32[1,0,4,4] f32[0,16,2,2]").flops, 0);
+  EXPECT_DOUBLE_EQ(demandOf("conv2d_grad_input", "f32[2,0,8,8] f32[0,3,3,3]").flops, 0);
+}
+
 TEST(Demand, IsZeroForWhatIsNotKnown) {
   EXPECT_DOUBLE_EQ(demandOf("aten::conv2d", "f32[2,3,2,2] f32[16,3,3,3] (1,1) (0,0) (1,1)").bytes, 0);
   EXPECT_DOUBLE_EQ(demandOf("aten::conv2d", "f32[2,3,10,10] f32[16,3,3,3] (0,0) (0,0) (1,1)").bytes, 0);
