@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
 #include <filesystem>
 
 #include "common/image_files.h"

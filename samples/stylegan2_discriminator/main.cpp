@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
 #include "common/image_files.h"
 #include "common/pictures.h"
 #include "common/training.h"

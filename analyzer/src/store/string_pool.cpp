@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <utility>
 
 namespace lacuna::analyzer {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <type_traits>
+
 namespace lacuna::collector::gpu {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <string>
 #include <utility>
 
 namespace lacuna::collector {

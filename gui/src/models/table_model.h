@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QAbstractTableModel>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>

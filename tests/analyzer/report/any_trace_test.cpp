@@ -16,6 +16,7 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store.h"
 #include "support/random_store.h"
+#include "support/seeds.h"
 #include "support/temp_dir.h"
 #include "support/whole_way.h"
 
@@ -178,7 +179,7 @@ TEST(AnyFile, OfTheCorpusGoesTheWholeWay) {
   EXPECT_GT(files, 20);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, AnyTrace, testing::Range(0u, 20u));
+INSTANTIATE_TEST_SUITE_P(Seeds, AnyTrace, testing::Range(0u, test::seeds(20)));
 
 }  // namespace
 }  // namespace lacuna::analyzer

@@ -16,6 +16,7 @@
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/amounts.h"
 #include "support/planted_runs.h"
+#include "support/seeds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -294,7 +295,7 @@ TEST_P(AnyFindings, CostWhatTheyGainOrMoreAsSharesOfOneStep) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, AnyFindings, testing::Range(0U, 100U));
+INSTANTIATE_TEST_SUITE_P(Seeds, AnyFindings, testing::Range(0U, test::seeds(100)));
 
 TEST(Findings, OneThatCostsWhatItGainsSaysWhatTheTraceHoldsOfIt) {
   Finding finding;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn.h"

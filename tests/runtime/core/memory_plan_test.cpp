@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"
 

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 
 #include "lacuna/runtime/nn_image.h"

@@ -16,6 +16,7 @@
 #include "lacuna/analyzer/operators.h"
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/store.h"
+#include "support/seeds.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -229,7 +230,7 @@ TEST_P(RandomUse, NoBandIsMoreThanItsEntryNorAllOfThemMoreThanTheFirstFigure) {
   EXPECT_LE(analysis->ledgers.bands.run.totalNs(), analysis->of<SelfOverhead>().nsPerStep * analysis->stepCount() + 60);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomUse, testing::Range(1U, 61U));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomUse, testing::Range(1U, 1 + test::seeds(60)));
 
 TEST_F(TakenCoresTest, WhatTheRecorderTookWasTakenByNoOtherProgram) {
   waits(1, {{0, 50}});

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "analyzer/rules/rule_runs.h"
 
 namespace lacuna::analyzer {
