@@ -11,8 +11,8 @@ function(lacuna_require found what remedy)
   endif()
 endfunction()
 
-# A room whose need is missing is switched off, with the remedy, and the summary repeats it; a room that was asked for
-# by -DLACUNA_BUILD_X=ON stops the configuration instead.
+# A room whose need is missing is switched off, with the remedy, and the summary repeats it. A room asked for by
+# -DLACUNA_BUILD_X=ON stops the configuration instead.
 macro(lacuna_room_needs room found what remedy)
   if(LACUNA_BUILD_${room} AND NOT ${found})
     if(LACUNA_BUILD_${room} STREQUAL "ON")

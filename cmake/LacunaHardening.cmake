@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What every program and library of ours is built with because it reads files that strangers made. tests/tools/hardening.py
-# checks it on the files that were built. Sanitized builds leave the checks of the C library out: the sanitizers
-# have wider ones, and the two get in each other's way.
+# The flags of every program and library of ours, because they read files that strangers made. tests/tools/hardening.py
+# checks them on the files that were built. Sanitized builds leave the checks of the C library out: the sanitizers have
+# wider ones, and the two get in each other's way.
 include(CheckPIESupported)
 check_pie_supported()
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Installs what the rooms built, called once at the end so that the rooms need not think of it: for each component its
-# library, its headers, an exported target lacuna::NAME and a pkg-config file, and the programs and plugins.
+# Installs the results of the rooms; called once at the end, so the rooms need not think of it. Each component gets its
+# library, its headers, an exported target lacuna::NAME and a pkg-config file. Programs and plugins come too.
 include(CMakePackageConfigHelpers)
 set(lacuna_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lacuna")
 set(LACUNA_INSTALLED_COMPONENTS)
@@ -83,7 +83,7 @@ endif()
 lacuna_install_library(prof TARGETS ${lacuna_prof_targets} ${lacuna_prof_uses}
   REQUIRES fmt libzstd libxxhash LIBS -pthread -lstdc++)
 
-# Of pkg-config, beside those of prof; lacuna-config.cmake.in asks for them too.
+# Modules of pkg-config beside those of prof; lacuna-config.cmake.in asks for them too.
 set(LACUNA_COLLECTOR_MODULES)
 if(libdw_FOUND)
   set(LACUNA_COLLECTOR_MODULES libdw libelf)
@@ -101,8 +101,8 @@ foreach(room IN ITEMS collector runtime analyzer)
   lacuna_install_headers(${room})
 endforeach()
 
-# What `lacuna run` loads into other programs is found beside the programs, in lib/lacuna. It needs no library of ours, so
-# it gets no path to search.
+# The libraries that `lacuna run` loads into other programs lie beside the programs, in lib/lacuna. They need no library
+# of ours, so they get no path to search.
 foreach(room IN ITEMS libprof collector runtime cli gui)
   string(TOUPPER ${room} upper)
   if(room STREQUAL "libprof" OR LACUNA_BUILD_${upper})

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Sets LACUNA_NVTX_INCLUDE_DIR and the interface target lacuna::nvtx (headers only, nothing to link but dl).
-# Looked for in NVTX_HOME, the CUDA toolkit, the package scripts/setup put into .deps, and Python's nvidia-nvtx package
-# (whose headers are in nvidia/cu13/include since version 13, and were in nvidia/nvtx/include before).
+# Sets LACUNA_NVTX_INCLUDE_DIR and the interface target lacuna::nvtx (headers only, nothing to link but dl). Looked for
+# in NVTX_HOME, the CUDA toolkit, the package scripts/setup put into .deps, and Python's nvidia-nvtx package. The
+# headers of that package are in nvidia/cu13/include since version 13, and were in nvidia/nvtx/include before.
 set(lacuna_nvtx_hints)
 if(LACUNA_HAVE_CUDA)
   list(APPEND lacuna_nvtx_hints ${CUDAToolkit_INCLUDE_DIRS})

@@ -21,8 +21,8 @@ endif()
 
 set(LACUNA_CUDA AUTO CACHE STRING "Build the CUDA parts: AUTO (where the toolkit is), ON or OFF")
 set_property(CACHE LACUNA_CUDA PROPERTY STRINGS AUTO ON OFF)
-# What to build. AUTO leaves a room out where something it needs is missing, and says so with the remedy; ON makes that
-# an error. LacunaDependencies decides.
+# What to build. AUTO leaves a room out where something it needs is missing, and reports it with the remedy; ON makes
+# that an error. LacunaDependencies decides.
 function(lacuna_room name doc)
   set(LACUNA_BUILD_${name} AUTO CACHE STRING "${doc}: AUTO (where what it needs is found), ON or OFF")
   set_property(CACHE LACUNA_BUILD_${name} PROPERTY STRINGS AUTO ON OFF)
@@ -46,8 +46,8 @@ option(LACUNA_CHECK_ONLY "have the compiler check each file; what it would make 
 set(LACUNA_SANITIZE "" CACHE STRING "sanitizers, comma-separated: address,undefined or thread")
 
 include(CheckCXXCompilerFlag)
-# For code that runs at every event and hands small structures on right after they were filled: a copy of two fields in one
-# vector register has to wait until both stores have reached the cache, a copy of each field alone does not.
+# For code that runs at every event and hands small structures on right after they were filled. A copy of two fields in
+# one vector register has to wait until both stores have reached the cache. A copy of each field alone does not.
 set(lacuna_scalar_copies -fno-tree-slp-vectorize)
 
 add_library(lacuna_options INTERFACE)
@@ -60,8 +60,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # GCC 12 reports overlaps and overflows inside inlined std::string and std::vector that cannot happen.
   target_compile_options(lacuna_options INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
-# Intel's processors from Skylake to Cascade Lake decode a jump anew each time when it touches a 32-byte boundary: a tenth
-# of what recording a range costs, by the chance of where the code comes to lie. The assembler can move such jumps.
+# Intel's processors from Skylake to Cascade Lake decode a jump anew each time when it touches a 32-byte boundary. This
+# costs a tenth of recording a range, by the chance of where the code comes to lie. The assembler can move such jumps.
 foreach(flag IN ITEMS -mbranches-within-32B-boundaries -Wa,-mbranches-within-32B-boundaries)
   string(MAKE_C_IDENTIFIER "LACUNA_HAVE${flag}" known)
   check_cxx_compiler_flag(${flag} ${known})

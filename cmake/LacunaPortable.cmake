@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 
-# LACUNA_PORTABLE=FOLDER builds programs that start on older systems: they need nothing but the C library, in the version
-# that lies in FOLDER. scripts/wheel makes the folder; it also holds the sources of libraries that distributions ship only
-# as shared libraries.
+# LACUNA_PORTABLE=FOLDER builds programs that start on older systems: they need only the C library, in the version that
+# lies in FOLDER. The folder is made by scripts/wheel. It also holds the sources of libraries that distributions ship
+# only as shared libraries.
 set(LACUNA_PORTABLE "" CACHE PATH "A folder of scripts/wheel with an older C library: link all else statically")
 if(NOT LACUNA_PORTABLE)
   return()
@@ -41,7 +41,7 @@ foreach(name IN ITEMS fmt simdjson)
   set(${name}_FOUND ON)
 endforeach()
 
-# What is linked statically is passed on, and so are its licences. Debian has them with each package.
+# Libraries linked statically are passed on, and so are their licences. Debian has these with each package.
 set(lacuna_licences "${CMAKE_INSTALL_DOCDIR}/licences")
 install(FILES "${lacuna_fmt_source}/LICENSE.rst" DESTINATION "${lacuna_licences}" RENAME fmt COMPONENT cli)
 install(FILES "${lacuna_simdjson_source}/LICENSE" DESTINATION "${lacuna_licences}" RENAME simdjson COMPONENT cli)

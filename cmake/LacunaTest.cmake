@@ -7,10 +7,10 @@ target_compile_options(lacuna_test_options INTERFACE $<$<CONFIG:Release>:-Og>)
 
 # lacuna_add_test(NAME SOURCES a.cpp … [LIBS targets …] [INCLUDES dirs …] [TIMEOUT s] [LABELS …] [RUN_SERIAL] [ONE_THREAD]
 #   [TOGETHER])
-# One GoogleTest program whose cases ctest discovers under the program's name. ONE_THREAD: what it tests starts no thread,
-# so the thread sanitizer would look at it for nothing, ten times slower than it is; it is left out there. TOGETHER: its
-# cases leave nothing behind in their process, so one process may run them all (LACUNA_TESTS_TOGETHER): most of them are
-# over sooner than a process starts.
+# One GoogleTest program whose cases ctest discovers under the program's name. ONE_THREAD: its code starts no thread.
+# The thread sanitizer leaves it out: it would be ten times slower and find nothing. TOGETHER: its cases leave nothing
+# behind in their process, so one process may run them all (LACUNA_TESTS_TOGETHER). Most cases take less time than a
+# process takes to start.
 function(lacuna_add_test name)
   cmake_parse_arguments(arg "RUN_SERIAL;ONE_THREAD;TOGETHER" "TIMEOUT" "SOURCES;LIBS;INCLUDES;LABELS;DEFINES" ${ARGN})
   if(arg_ONE_THREAD AND LACUNA_SANITIZE STREQUAL "thread")

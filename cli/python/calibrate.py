@@ -8,7 +8,7 @@ fuse        chains of pointwise operators, each by itself and compiled into one 
 autotune    convolutions with the algorithm that was searched for over the one chosen at once (GPUs)
 loader.pin  copies to the device from pinned memory over those from pageable memory (GPUs)
 
-Needs a PyTorch; for fuse also a C++ compiler, or Triton on a GPU. docs/calibration.md says what is in the file."""
+Needs a PyTorch; for fuse also a C++ compiler, or Triton on a GPU. docs/calibration.md describes the file."""
 
 import argparse
 import datetime
@@ -32,9 +32,9 @@ SCHEMA = "lacuna.calibration/1"
 SAMPLE_SECONDS = 0.001
 #: With so many cases short and long kernels have factors of their own.
 SPLIT_FROM = 6
-#: The most that a calibration may say.
+#: The greatest factor that a calibration may give.
 LONGEST_FACTOR = 100
-#: Of so many cases the outermost on either side is left out of the bounds: not all kernels of a run are the odd one.
+#: With so many cases the bounds leave out the lowest and the highest: not all kernels of a run are the odd one.
 TRIM_FROM = 6
 
 CHAINS = {
@@ -91,7 +91,7 @@ class Clock:
 
 
 class Cases:
-    """What was measured: durations without the knob, and what it leaves of them."""
+    """The measurements: durations without the knob, and the ratio of them that remains with it."""
 
     def __init__(self):
         self.found = {}

@@ -52,8 +52,8 @@ class Option {
   CLI::Option* option_;
 };
 
-/// One of the commands of `lacuna`, or a group of one's options. Refers to what `app` owns, so it may be copied. What
-/// parses the words only command.cpp includes: in every command it took most of the time to compile that.
+/// One of the commands of `lacuna`, or a group of one's options. Refers to what `app` owns, so it may be copied. The
+/// commands leave the parser's headers to command.cpp: including them took most of the time to compile each command.
 class Command {
  public:
   Command(CLI::App& app, const std::string& name, const std::string& description);

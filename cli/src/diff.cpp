@@ -36,7 +36,7 @@ std::string_view colourOf(DiffVerdict verdict) {
   return verdict == DiffVerdict::Same ? s.dim : s.green;
 }
 
-/// The last names of a path, which say most, in `width` columns.
+/// The last names of a path, which matter most, in `width` columns.
 std::string shortPath(const std::string& names, std::size_t width) {
   const std::string path = analyzer::oneLine(names);
   if (path.size() <= width) return path;
@@ -52,7 +52,7 @@ std::string middle(const analyzer::Spread& spread, bool hasSteps) {
                      spread.steps == 1 ? "" : "s");
 }
 
-/// Fewer than two steps on a side say nothing of the noise.
+/// Fewer than two steps on a side show nothing of the noise.
 bool hasInterval(const Difference& row) {
   return row.before.steps > 1 && row.after.steps > 1;
 }

@@ -10,8 +10,8 @@
 namespace lacuna::cli {
 
 /// While it lives, an interrupt (Ctrl-C, a hangup, somebody's wish that we end) ends nothing; with its end the
-/// interrupt is forgotten. Holds for the thread that makes it and for those that are started meanwhile. What is ignored
-/// stays so.
+/// interrupt is forgotten. Holds for the thread that makes it and for those that are started meanwhile. Ignored signals
+/// stay ignored.
 class HeldInterrupts {
  public:
   HeldInterrupts() {

@@ -70,7 +70,7 @@ int cutProgram(int argc, char** argv) {
   return static_cast<int>(dashes - argv);
 }
 
-/// "Could not convert: --rate = abc" in words. What options convert is numbers.
+/// "Could not convert: --rate = abc" in words. Only numbers are converted.
 std::string notConverted(std::string said) {
   constexpr std::string_view kStart = "Could not convert: ";
   constexpr std::string_view kBetween = " = ";
@@ -112,8 +112,8 @@ int finishOutput(int exitCode, int writeError) {
                             writeError != 0 ? std::strerror(writeError) : ""));
 }
 
-/// A file that reaches a size limit (ulimit -f) is an error with words, as a full disk is. What `run` starts has its
-/// signals as ever.
+/// A file that reaches a size limit (ulimit -f) is an error with words, as a full disk is. Programs that `run` starts
+/// have their signals as ever.
 void outliveFileSizeLimit(int argc, char** argv) {
   if (argc > 1 && !startsPrograms(argv[1])) std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -86,7 +86,7 @@ prof::Result<std::string> withRank(std::string file) {
   return file.replace(at, kPlace.size(), std::to_string(rank));
 }
 
-/// Before the program starts, and also where no summary is wanted. That nobody listens must not end us here.
+/// Before the program starts, and also where no summary is wanted. A closed pipe must not end us here.
 void printNote(const std::string& note) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   std::fputs(("lacuna: " + note + "\n").c_str(), stderr);

@@ -9,7 +9,7 @@
 namespace lacuna::cli {
 
 /// From here on every byte of standard output and standard error passes one place, which shows what a terminal would
-/// obey: control characters, marks that turn the direction of text, and bytes that are no UTF-8 become escapes such as
+/// obey. Control characters, marks that turn the direction of text, and bytes that are no UTF-8 become escapes such as
 /// \x1b and \u202e. Line ends and tabs stay. Names in traces and of files are what others chose.
 ///
 /// To be called once, before anything is printed. A failure to write is an error of the stream, as ever.

@@ -24,10 +24,10 @@ struct SandboxSupport {
 };
 SandboxSupport sandboxSupport();
 
-/// Takes from this thread, and from all that it will start, every file but those needed, the system's libraries and
-/// the temporary folders; and starting programs, the network, and looking into other processes. For good. Call it while
-/// the process has one thread. `mode` is "auto" (as far as the kernel can, silently), "on" (fails where something is
-/// missing) or "off".
+/// Restricts this thread, and all that it will start. They keep only the files needed, the system's libraries and the
+/// temporary folders. They cannot start programs, use the network or look into other processes. The restriction is for
+/// good. Call it while the process has one thread. `mode` is "auto" (as far as the kernel can, silently), "on" (fails
+/// where something is missing) or "off".
 prof::Status confine(const std::string& mode, const Needs& needs);
 
 }  // namespace lacuna::cli

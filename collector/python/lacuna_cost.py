@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures in the program itself how much watching an event costs besides handing it over: the same work is timed without
-the watchers and with them. Meanwhile the voice rehearses, so none of it is recorded."""
+"""Measures in the program itself how much watching an event costs besides handing it over. It times the same work
+without the watchers and with them. Meanwhile the voice rehearses, so none of it is recorded."""
 
 import time
 
@@ -29,7 +29,7 @@ class Work:
         self.modules(self.source)
 
     def quickest_ns(self, work):
-        """Of the rounds: what disturbs one makes it longer, and the differences are small."""
+        """Takes the quickest round: a disturbance only makes a round longer, and the differences are small."""
         sums = []
         for _ in range(ROUNDS):
             spent = 0

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Announces to the supervisor where this interpreter keeps the frames of its threads, so that they can be read from
-outside while the program runs: no thread, no signal and no lock of ours is in the program.
+"""Announces to the supervisor where this interpreter keeps the frames of its threads. The supervisor reads them from
+outside while the program runs, so no thread, signal or lock of ours is in the program.
 
 Structures differ between versions of CPython and builds of one version. Everything that is announced is measured or
-checked here, where the truth is at hand (sys._getframe, id(), code objects). What does not check is not announced."""
+checked here, where the truth is at hand (sys._getframe, id(), code objects). A value that fails its check is not
+announced."""
 
 import os
 import sys

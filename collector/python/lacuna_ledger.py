@@ -15,8 +15,9 @@ def plain(text):
 
 
 class Ledger:
-    """Counts where each setting was applied, was so already, or was refused. A line of the file gives the count so far; it
-    is written when the count reaches a power of two and when the program ends, so that a killed program leaves one, too."""
+    """Counts where each setting was applied, was so already, or was refused. A line of the file gives the count so far.
+    It is written when the count reaches a power of two and when the program ends, so a killed program leaves one,
+    too."""
 
     def __init__(self, path=None):
         self.path = path

@@ -12,8 +12,8 @@ from lacuna_voice import Phase
 class Loader:
     """The consumer's wait for a batch; in the workers the fetch, its collation, and the wait for the next order."""
 
-    # Tells a worker which loader it works for, among what Python hands on to each process that is started: one that is
-    # spawned or comes from a fork server knows nothing of its parent's.
+    # The key of a worker's loader in the data that Python hands on to each process that it starts. A worker that is
+    # spawned or comes from a fork server has nothing of its parent's state.
     KEY = "lacuna_loader"
 
     def __init__(self, torch, voice, steps):

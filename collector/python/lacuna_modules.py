@@ -40,8 +40,8 @@ class StackCost:
 
 
 class Modules:
-    """A range for every module's forward, named by its path in the outermost module called; the outermost one with
-    gradients switched on is the forward phase, and in evaluation mode, with or without gradients, the evaluation."""
+    """A range for every module's forward, named by its path in the outermost module called. The outermost one with
+    gradients switched on is the forward phase. In evaluation mode it is the evaluation, with or without gradients."""
 
     def __init__(self, torch, voice, steps):
         self.torch = torch
@@ -82,8 +82,8 @@ class Modules:
         return bool(handles)
 
     def install_compile(self):
-        """Hooks inside compiled code would cut it into pieces, so they go when the program compiles for the first time;
-        the compiled function's calls are then the forward phase."""
+        """Hooks inside compiled code would cut it into pieces, so they go when the program compiles for the first time.
+        The compiled function's calls are then the forward phase."""
         original = getattr(self.torch, "compile", None)
         if original is None:
             return

@@ -126,8 +126,8 @@ class Precision:
 
 
 class Environment:
-    """Settings that have to be there before PyTorch or the driver reads them: when Python starts, and again when it has
-    imported PyTorch, for scripts set variables themselves."""
+    """Settings that PyTorch or the driver reads early, so they must be there before. They are set when Python starts,
+    and again when it has imported PyTorch, because scripts set variables themselves."""
 
     ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
@@ -184,7 +184,7 @@ class Settings:
         atexit.register(self.ledger.close)
 
     def install(self, torch, cpu_only):
-        """When PyTorch is there. What a version of it does not have costs that setting only."""
+        """Runs when PyTorch is there. A feature that this version lacks costs only its own setting."""
         loader = {name: self.by_name[name] for name in LoaderSettings.NAMES if name in self.by_name}
         if loader:
             self.attempt(next(iter(loader.values())), LoaderSettings(torch, loader, cpu_only).install)

@@ -12,8 +12,8 @@ from lacuna_ledger import site
 
 
 class FusedOptimizer:
-    """optimizer.fused: changes the constructor's arguments, so that PyTorch's own checks decide; where it has no fused form
-    for these parameters, operators over lists of tensors (foreach)."""
+    """optimizer.fused: changes the constructor's arguments, so that PyTorch's own checks decide. Where PyTorch has no
+    fused form for these parameters, the setting chooses operators over lists of tensors (foreach)."""
 
     def __init__(self, torch, setting):
         self.torch = torch

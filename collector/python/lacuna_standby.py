@@ -60,7 +60,7 @@ class Places:
 
 
 class OptimizerHooks:
-    """PyTorch's hooks around the steps of optimizers cannot be added or removed in such a hook, so this one stays, and
+    """PyTorch's hooks around the steps of optimizers cannot be added or removed in such a hook. So this one stays, and
     calls those that a recording adds."""
 
     def __init__(self, standby):
@@ -213,7 +213,7 @@ def prepare(torch):
     """False where this process is not on standby."""
     path = os.environ.get("NVTX_INJECTION64_PATH", "")
     if not os.path.exists(path) or not os.path.samefile(path, _INJECTION):
-        return False  # another library listens to NVTX; lacuna run has said so
+        return False  # another library listens to NVTX; lacuna run has reported it
     library = ctypes.PyDLL(_INJECTION)
     if library.lacunaInjectStandby() == 0:
         return False

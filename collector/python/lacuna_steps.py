@@ -138,8 +138,9 @@ class Times:
 
 
 def install(torch, times, steps):
-    """The signs of a step: a batch is asked for, a backward pass, an optimizer's step. The first call of a model is none
-    here, for that needs a hook on every module; times are taken from one step's end to the next, so it does not matter."""
+    """The signs of a step: a batch is asked for, a backward pass, an optimizer's step. The first call of a model is no
+    sign here, because it needs a hook on every module. Times are taken from one step's end to the next, so it does not
+    matter."""
     times.torch = torch
     watch_loader(torch, steps)
     watch_backward(torch, times, steps)

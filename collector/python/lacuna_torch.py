@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Watches a PyTorch program from inside, with no change to it: steps and their phases, operators and the backward graph,
-modules, what the data loader does here and in its workers, memory. What is seen is said over NVTX in the schema of
-docs/nvtx-schema.md by liblacuna_torch.so; here is only what decides when.
+"""Watches a PyTorch program from inside, with no change to it: steps and their phases, operators and the backward
+graph, modules, the data loader here and in its workers, and memory. This file only decides when; liblacuna_torch.so
+sends the events over NVTX in the schema of docs/nvtx-schema.md.
 
 lacuna_start.py imports this file when the program itself has imported torch.
 LACUNA_TORCH names the parts wanted, separated by commas (default: all)."""

@@ -14,10 +14,10 @@ from lacuna_voice import PHASE, ROLES, Phase
 
 
 class Steps:
-    """One iteration of training, from its first sign (a batch is asked for, a model is called) to the end of the step of
-    one optimizer, the leader: the first that stepped, or the one that steps last before each batch, so that a game of two
-    networks ends with the second one's part. When the leader is gone, or steps no more (a model for each fold), another
-    takes its place. Phases are its load, forward, backward and optimizer parts."""
+    """One iteration of training. It lasts from its first sign (a batch is asked for, a model is called) to the end of
+    the step of one optimizer, the leader. The leader is the first that stepped, or the one that steps last before each
+    batch, so a game of two networks ends with the second one's part. When the leader is gone, or steps no more (a model
+    for each fold), another takes its place. Phases are its load, forward, backward and optimizer parts."""
 
     PATIENCE = 16  # steps of others in a row that are nothing unusual, as of a critic that is trained more often
     PROOF = 3  # batches in a row before which another was last; a critic's steps have batches between them
@@ -81,8 +81,8 @@ class Steps:
 
 
 class Modes:
-    """Settings of PyTorch that change what every step costs. They are looked at where a backward pass begins, which is
-    where they count (a program may switch them on around each pass, or for a validation), and told when they changed."""
+    """Settings of PyTorch that change what every step costs. They count where a backward pass begins, so they are read
+    there; a program may switch them on around each pass, or for a validation. They are reported when they change."""
 
     def __init__(self, torch, voice):
         self.torch = torch

@@ -14,7 +14,7 @@ DISTRIBUTION = "lacuna-profiler"
 
 
 class Error(RuntimeError):
-    """What the lacuna command printed on standard error, or why it could not be started."""
+    """The standard error of the lacuna command, or the reason why it could not be started."""
 
 
 def version() -> str:

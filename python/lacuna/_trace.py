@@ -43,7 +43,7 @@ class Trace:
 
     @property
     def findings(self) -> list[dict[str, typing.Any]]:
-        """What is wrong and what could be faster, the costliest first: a list of dictionaries."""
+        """The faults and possible gains, the costliest first: a list of dictionaries."""
         return self.report()["findings"]
 
     def sql(self, statement: str) -> list[dict[str, typing.Any]]:

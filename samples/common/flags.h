@@ -31,7 +31,7 @@ class Flags {
     return add(std::move(name), std::move(value), std::move(help), std::move(choices), true);
   }
   void parse(int argc, char** argv);
-  /// Tells the profiler a knob that the program itself has chosen.
+  /// Reports to the profiler a knob that the program itself has chosen.
   static void announce(const std::string& name, const std::string& value);
 
   [[nodiscard]] const std::string& text(std::string_view name) const;

@@ -29,8 +29,9 @@ Picture scaled(const Picture& picture, std::int64_t width, std::int64_t height);
 /// The scale of the colours: mean and deviation of ImageNet's removed, or -1 for the darkest and 1 for the brightest.
 enum class Colours : std::uint8_t { ImageNet, Symmetric };
 
-/// Pictures in one folder per class, prepared for training as is customary: scaled so that the shorter side is an
-/// eighth longer than `size`, a random square of it, flipped or not. Examples are {f32 [3, size, size], i64 label}.
+/// Pictures in one folder per class, prepared for training as is customary. Each is scaled so that the shorter side is
+/// an eighth longer than `size`. Then a random square is cut from it, flipped or not. Examples are {f32 [3, size,
+/// size], i64 label}.
 std::shared_ptr<const rt::FolderDataset> folderPictures(const std::string& folder, std::int64_t size,
                                                         Colours colours = Colours::ImageNet);
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the attack script finds in programs that do something wrong, and that its mutants are those of their seed."""
+"""Checks that the attack script finds the faults of programs, and that a seed always gives the same mutants."""
 
 import pathlib
 import pickle

@@ -23,7 +23,7 @@ TEXTS = ["ProfilerStep#1", "ProfilerStep#2", "step", "gemm", "ncclDevKernel_AllR
 
 
 def learn(data):
-    """Which tables there are, and of which columns."""
+    """Collects the tables and their columns."""
     for block in mutate_lcn.blocks(data):
         if block.kind != 1:
             continue

@@ -73,7 +73,7 @@ WORKED = documented_queries() or list(QUERIES)
 
 
 def making_commands(kind, can_hide):
-    """Of what is no trace yet: they make the one that all others read."""
+    """Commands for an input that is no trace yet. They make the trace that all other commands read."""
     if kind == "capture":
         yield Command(["convert", "-q", "MUTANT", "-o", "out/made.lcn"], writes={"made.lcn": None}, makes="made.lcn")
     if kind == "recording":

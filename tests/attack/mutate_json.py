@@ -246,7 +246,7 @@ def python_stacks(random, _):
 
 
 def memory(random, _):
-    """Allocations that are never made, never freed, or wrap around, and totals that say something else."""
+    """Allocations that are never made, never freed, or wrap around, and totals that contradict them."""
     sizes = random.choice(((512, -512), (1 << 62, -(1 << 62)), (-512,), (0,), (2**63 - 1,), (1 << 40,)))
     address = random.choice((lambda i: 4096, lambda i: i * 512, lambda i: 2**64 - 1 - i, lambda i: -i))
     total = random.choice((lambda i: 512, lambda i: 2**63 - 1 - i, lambda i: -i, lambda i: i % 2 * 2**62))

@@ -161,7 +161,7 @@ def zeros(size):
 
 
 def claims(random, data):
-    """A packet that is compressed, or says how long it is, and is not."""
+    """A compressed packet of zeros, of up to 300 MiB once it is unpacked."""
     text = zeros(random.choice((1000, 300 << 20)))
     return data + packet(b"\x92\x03" + varint(len(text)) + text)  # compressed_packets, field 50
 

@@ -86,7 +86,7 @@ def segment(blocks=(), address=4096, size=1 << 20, **more):
 
 
 def usual(assembler, random, history=None, segments=None, **more):
-    """A snapshot of which all but what is given is sound."""
+    """A snapshot that is sound but for the given parts."""
     rest = [event(("alloc", "free_requested", "free_completed")[i % 3], 4096 + i // 3 * 512, 512, i, frames=[frame(i % 5), frame(9, "main")]) for i in range(60)]
     block = {"address": 4096, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": [frame()]}
     return assembler.whole(device_traces=[rest] if history is None else history, segments=[segment([block])] if segments is None else segments, **more)
@@ -119,7 +119,7 @@ def shared_frames(random, _):
 
 
 def long_text(random, _):
-    """Of megabytes, referred to from every frame, event, name and setting."""
+    """A text of up to megabytes, referred to from every frame, event, name and setting."""
     a = assembler(random)
     put, get = a.put(a.text(random.choice(("x", "\x1b[31m", "é", "\n")) * random.choice((1000, 300000, 3000000)) + random.choice(("", ".py"))))
     key = random.choice(("action", "filename", "name", "state"))
@@ -153,7 +153,7 @@ def cycles(random, _):
 
 
 def lying_length(random, _):
-    """A text or number that says that it is longer than there are bytes, or shorter than it is."""
+    """A text or number that claims more bytes than there are, or fewer than it has."""
     a = assembler(random)
     size = random.choice((0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 26, (1 << 26) + 1, 1 << 62, (1 << 64) - 1))
     code, form = random.choice(((b"X", "<I"), (b"T", "<I"), (b"B", "<I"), (b"\x8b", "<I"), (b"\x8d", "<Q"), (b"\x8e", "<Q"), (b"\x96", "<Q"), (b"\x8c", "<B"), (b"\x8a", "<B"),
@@ -177,7 +177,7 @@ CALLS = (b"cos\nsystem\n", b"c__builtin__\neval\n", b"cos\nsystem\n(X\x02\x00\x0
 
 
 def calls(random, _):
-    """What would run code, at places where a value is wanted."""
+    """Opcodes that would run code, at places where a value is wanted."""
     a = assembler(random)
     call = Raw(random.choice(CALLS))
     where = random.randrange(4)

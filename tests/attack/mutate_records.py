@@ -175,7 +175,7 @@ class Sparse:
 
 @dataclass(frozen=True)
 class Special:
-    """What a folder may hold that is no file: a link, a pipe, a folder."""
+    """An entry of a folder that is no file: a link, a pipe, a folder."""
     kind: str
     target: str = ""
 
@@ -261,7 +261,7 @@ def special_file(random, files):
 
 
 def written_trace(random, files):
-    """What the dead supervisor had written, with checksums that are right."""
+    """Changes the trace that the dead supervisor had written; its checksums are right."""
     if not isinstance(files.get("trace"), bytes):
         return files
     return {**files, "trace": random.choice(mutate_lcn.ALL)(random, files["trace"])}

@@ -263,7 +263,7 @@ def form_of_file(random, base, tables):
 
 
 def header(random, data):
-    """The first hundred bytes, which say what the file is."""
+    """The first hundred bytes, which describe the file."""
     at = random.randrange(16, 100)
     return data[:at] + bytes([random.choice((0, 1, 2, 3, 4, 0x40, 0x7F, 0x80, 0xFF))]) + data[at + 1 :]
 

@@ -63,7 +63,7 @@ def snapshot(events=60, depth=2):
 
 
 def made(lacuna, folder):
-    """What our own commands write."""
+    """Files that our own commands write."""
     call = lambda *words: subprocess.run([lacuna, *words], check=True, capture_output=True, cwd=folder)
     for number, options in enumerate((("--steps", "3", "--layers", "2"), ("--steps", "6", "--processes", "2", "--layers", "1", "--block-rows", "64"),
                                       ("--steps", "2", "--zstd-level", "9"))):

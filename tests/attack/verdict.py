@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with how a command ended and with what it wrote; nothing where all is well."""
+"""Judges how a command ended and what it wrote. A check returns the fault, or nothing where all is well."""
 
 import csv
 import gzip
@@ -111,7 +111,7 @@ def table(data):
 
 
 def unpacked(ending, holds):
-    """What a compressed file must hold."""
+    """A check of a compressed file, which passes its content to `holds`."""
     def check(data):
         try:
             text = gzip.decompress(data) if ending == ".gz" else native.unzstd(data)
@@ -132,8 +132,8 @@ LARGE = 32 << 20
 
 
 def of_file(path, check):
-    """What `check` finds in a file. One that is large, or may be once it is unpacked, is read by a child: of text with one wide character
-    Python takes four times its size."""
+    """Runs `check` on a file. A child reads a file that is large, or may be once it is unpacked: Python takes four
+    times the size of a text with one wide character."""
     if path.stat().st_size < LARGE and not getattr(check, "is_packed", False):
         return check(path.read_bytes())
     reading, writing = os.pipe()
@@ -153,7 +153,7 @@ def of_file(path, check):
 
 
 def ending(ended, stderr, codes, silent, message):
-    """Of the process itself; codes above 0 that are not silent come with a message on standard error."""
+    """Judges the process itself. Exit codes above 0 that are not silent need a message on standard error."""
     if SANITIZER.search(stderr):
         return "crash", "a sanitizer or the C++ runtime complains"
     if ended.over:

@@ -3,8 +3,8 @@
 
 /// The cost of `lacuna run` to the program it records. This program is measured itself: alone, and under `lacuna run`,
 /// in pairs that take turns in who comes first; medians of the pairs' ratios count. A range's cost is measured inside
-/// one recorded run, next to the floor, and what a child takes to join next to a child alone. What the kernel takes for
-/// samples that nobody reads is the floor of the sampler.
+/// one recorded run, next to the floor. A child's time to join is measured next to a child alone. The sampler's floor
+/// is the kernel's cost for samples that nobody reads.
 #include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <nvtx3/nvToolsExt.h>

@@ -20,10 +20,10 @@
 #include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/store.h"
 
-/// Kineto JSON to a store with all its links with two threads, beside simdjson touching the same fields of the text in
-/// memory (warm, one thread) and Python's json.load, in turns on one generated file of a million events; medians. Then
-/// what a recording's file holds derived beside its rows: lanes and level-of-detail pyramids of every track. Then group
-/// by name over a million rows.
+/// Imports Kineto JSON to a store with all its links, with two threads. Beside it, simdjson touches the same fields of
+/// the text in memory (warm, one thread), and Python's json.load reads the file. All take turns on one generated file
+/// of a million events; medians count. Then the derived parts of a recording's file are measured: lanes and
+/// level-of-detail pyramids of every track. Then group by name over a million rows.
 namespace lacuna::analyzer {
 namespace {
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-/// Draws made-up runs by seed and counts the predictions about them that break a truth of every prediction: more speed
-/// gains no less, nothing gains more than it takes away, a change of nothing gains nothing. Prints each that does, and
-/// with --write leaves the trace of its run in a folder, for `lacuna whatif --explain`.
+/// Draws made-up runs by seed and counts the predictions about them that break a rule. More speed gains no less. No
+/// change gains more than it takes away. A change of nothing gains nothing. Prints each that does, and with --write
+/// leaves the trace of its run in a folder, for `lacuna whatif --explain`.
 #include <fmt/format.h>
 
 #include <charconv>

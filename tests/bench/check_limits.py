@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""check_limits.py LIMITS [--json]: reads what a benchmark prints with --json, and says of each figure whether it keeps to its
+"""check_limits.py LIMITS [--json]: reads a benchmark's output with --json, and prints whether each figure keeps to its
 limit. Ends with 1 when one does not, or when there was none to check."""
 
 import json

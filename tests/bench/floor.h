@@ -67,7 +67,7 @@ __attribute__((noinline)) inline double floorRound(int ranges = kRanges) {
   });
 }
 
-/// The floor and `work`, in turns in who comes first: whoever is second has the drainer of the first beside it.
+/// The floor and `work`, which take turns in who comes first. The second one runs beside the drainer of the first.
 template <class Work>
 void inTurns(int round, std::vector<double>& floors, std::vector<double>& times, Work&& work) {
   if (round % 2 == 0) floors.push_back(floorRound());

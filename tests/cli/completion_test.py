@@ -92,7 +92,7 @@ class Command(unittest.TestCase):
 @unittest.skipUnless(shutil.which("bash"), "no bash")
 class Bash(unittest.TestCase):
     def reply(self, line):
-        """What bash would put in the place of the last word."""
+        """The words that bash would put in the place of the last one."""
         script = f'source <("{LACUNA}" completion bash); COMP_LINE=$1; COMP_POINT=${{#COMP_LINE}}; compopt() {{ :; }}; _lacuna; printf "%s\\n" "${{COMPREPLY[@]}}"'
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "lacuna").symlink_to(LACUNA)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands on traces whose texts do harm. Every JSON output is JSON by RFC 8259 in UTF-8, no name reaches a terminal as anything
-but text, no field of a CSV file is a formula, and a page runs no script."""
+"""Runs the commands on traces whose texts do harm. Every JSON output is JSON by RFC 8259 in UTF-8. Names reach a
+terminal as text only. No field of a CSV file is a formula, and a page runs no script."""
 import csv
 import html.parser
 import io
@@ -50,7 +50,7 @@ def run(*words):
 
 
 def on_terminal(*words):
-    """What the command sends to a terminal that is its output and its error."""
+    """The bytes that the command sends to a terminal through its output and error streams."""
     leader, follower = pty.openpty()
     running = subprocess.Popen([LACUNA, *words], stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, env={**os.environ, **TERMINAL})
     os.close(follower)
@@ -206,7 +206,7 @@ KERNELS = (
 
 
 def write_steps(path, kernel, length):
-    """A run of ten steps with a kernel in each, of which more than noise explains is another length."""
+    """A run of ten steps with a kernel in each. A run with another length differs by more than noise explains."""
     def event(category, name, start, took, thread, args="{}"):
         return b'{"ph": "X", "cat": "%s", "name": "%s", "pid": 1, "tid": %d, "ts": %d, "dur": %d, "args": %s}' % (
             category.encode(), name, thread, start, took, args.encode())
@@ -369,7 +369,7 @@ def check_recover(folder):
 
 
 def check_doctor(folder):
-    """What a killed run left in a folder with such a name."""
+    """Checks doctor on the recording that a killed run left in a folder with such a name."""
     place = os.path.join(os.fsencode(folder), b"runs " + HOSTILE_FOLDER)
     os.mkdir(place)
     recording = os.path.join(place, b"out.lcn.recording")

@@ -486,7 +486,7 @@ TEST_F(TraceFiles, APlaceThatHoldsNoFileIsToldBeforeTheWorkWithWhatToDo) {
     expect("convert run.lcn -o nowhere/x" + kind,
            "nowhere/x: cannot be written: there is no folder nowhere; create it");
     expect("convert run.lcn -o file/x" + kind, "file is no folder; choose another place");
-    // /proc takes no files, whoever asks, and reports it only then.
+    // /proc takes no files, not even root's, and reports it only then.
     expect("convert run.lcn -o /proc/x" + kind, "/proc/x: ");
     EXPECT_THAT(said(), Not(HasSubstr("unfinished-"))) << to;
   }

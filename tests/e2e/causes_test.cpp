@@ -48,9 +48,9 @@ class CausesTest : public RunTest {
     return sum;
   }
 
-  /// Time in these stretches for which the device had nothing to do: nothing ran, and nothing was launched that had yet
-  /// to start, as where other programs keep the queue's thread off the cores. From the rows, not from the ledger, and
-  /// between the first and the last work of the device.
+  /// Time in these stretches for which the device had nothing to do: nothing ran, and no launched work had yet to
+  /// start. Launched work waits, for example, where other programs keep the queue's thread off the cores. From the
+  /// rows, not from the ledger, and between the first and the last work of the device.
   static std::int64_t idleWithin(const Analysis& analysis, const std::vector<TimeWindow>& stretches) {
     const auto timeline = *analyzer::loadTimeline(*analysis.store);
     std::map<std::uint64_t, TimeNs> launched;

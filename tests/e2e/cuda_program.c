@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* What a program with CUDA is to the recorder: starts it as the driver does, and has a libcupti of the test's hand over
+/* Stands for a program with CUDA. It starts the recorder as the driver does, and a libcupti of the test's hands over
  * records. cuda_program MODE [ARGUMENT]. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,7 +39,7 @@ static void kernel(const char* name) {
   function(name, ++correlation);
 }
 
-/* What is emitted before has been flushed, decoded and counted when the third flush from now begins. */
+/* Waits until the third flush from now begins. Earlier records are flushed, decoded and counted by then. */
 static void settle(void) {
   int (*flushes)(void);
   find(&flushes, cupti, "fakeFlushes");

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Records ranges, and ends in the way that the first argument names. As many milliseconds of CPU time as the second
- * says are computed by that which ends so: the thread that calls exit, the child, the daemon, the images before and
- * after an exec; else the first thread. Each of the many children computes a hundredth of it. */
+/* Records ranges, and ends in the way that the first argument names. The second argument is the CPU time, in
+ * milliseconds, that the ending part computes. This part is the thread that calls exit, the child, the daemon, or the
+ * images before and after an exec; else the first thread. Each of the many children computes a hundredth of it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -30,8 +30,8 @@ static void ranges(const char* name, int count) {
   }
 }
 
-/* Computes in registers alone: a sanitizer calls functions of its own for memory, and a sample that finds one of them
-   at its first instruction does not tell who called it. */
+/* Computes in registers alone. A sanitizer calls functions of its own for memory, and a sample at the first instruction
+   of one does not show its caller. */
 __attribute__((noinline)) static void spin(double ms) {
   if (ms <= 0) return;
   unsigned long spun = 1;

@@ -218,7 +218,7 @@ static void deferred(nvtxDomainHandle_t domain) {
   const uint32_t self = (uint32_t)syscall(SYS_gettid);
   int64_t begin, realBegin, ownBegin;
   do {
-    /* One moment by three clocks, whoever else wants this core meanwhile. */
+    /* One moment by three clocks, even where other programs take this core meanwhile. */
     begin = nowOf(CLOCK_MONOTONIC), realBegin = nowOf(CLOCK_REALTIME), ownBegin = ownClock();
   } while (nowOf(CLOCK_MONOTONIC) - begin > 1000000);
   nvtxTimeDomainAttr_t own = {0};

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Starts the ranks of a distributed run on this machine in the way of torchrun: launcher_program RANKS PROGRAM
- * ARGUMENTS… Each is told its rank by environment, has a session of its own, and writes into a pipe, whose lines come
- * out with the rank before them. When one fails, the others are told to end, and its code is the launcher's. */
+/* Starts the ranks of a distributed run on this machine, as torchrun does: launcher_program RANKS PROGRAM ARGUMENTS…
+ * Each process gets its rank from the environment, has a session of its own, and writes into a pipe. The launcher
+ * prints the pipe's lines with the rank before them. When one rank fails, the launcher ends the others and returns its
+ * code. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>

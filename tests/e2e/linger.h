@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /* Sleeps until the file that the environment variable LINGER names has been replaced twice, half a minute each at most:
- * the state of the recording, which its supervisor saves every two seconds. What the caller has done by now was looked
- * at then, however long the supervisor was held up. Without LINGER it comes back at once. */
+ * the state of the recording, which its supervisor saves every two seconds. The supervisor has then seen all that the
+ * caller did before, however long it was held up. Without LINGER it comes back at once. */
 static void linger(void) {
   const char* file = getenv("LINGER");
   for (int changes = 0; file != NULL && changes < 2; ++changes) {

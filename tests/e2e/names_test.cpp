@@ -103,7 +103,7 @@ TEST_F(NamedSamplesTest, ASignalWhileNamesAreSoughtEndsThat) {
   std::ofstream(folder_ / "program.sh") << "./prog 100; touch over; exit 3\n";
   // A sanitizer wants to be the first library.
   const std::string before = "ASAN_OPTIONS=\"$ASAN_OPTIONS verify_asan_link_order=0\" LD_PRELOAD=" + hanging + " ";
-  // Behind the program's end, whoever is a child of lacuna looks for names.
+  // After the program's end, a child of lacuna looks for names.
   const std::string run = before + program("lacuna") +
                           " run --no-report --trace samples --sampler timer -o out.lcn -- sh program.sh 2>stderr.txt &"
                           " run=$!; until [ -e over ] && grep -q lacuna /proc/$(cat /proc/$run/task/$run/children | "

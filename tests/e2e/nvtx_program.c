@@ -101,7 +101,7 @@ static void inDomain(void) {
   nvtxDomainRangePop(domain);
 }
 
-/* One mark each. What a payload's type does not use of it is left as garbage. */
+/* One mark each. Bytes of a payload that its type does not use are left as garbage. */
 static void payloads(void) {
   nvtxEventAttributes_t event = saying("payload");
   memset(&event.payload, 0xee, sizeof event.payload);

@@ -168,7 +168,7 @@ TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
   EXPECT_EQ(shell(program("lacuna") + " recover out.lcn.recording -o other.lcn >recovered.txt 2>&1"), 0);
   EXPECT_EQ(full("--ring 16M --dump-on signal", program("ending_program") + " exit; kill -USR2 $PPID; exit 0"), 1);
   EXPECT_THAT(said(), HasSubstr("lacuna: error: "));
-  // The data in the rings is kept, in shared memory too, until somebody wants it or deletes it as the next run advises.
+  // The data in the rings stays, in shared memory too, until somebody uses it or deletes it as the next run advises.
   std::error_code error;  // where shared memory has no room they are in the folder itself
   const std::string rings = fs::read_symlink(folder_ / "out.lcn.recording/shm", error).string();
   EXPECT_EQ(WEXITSTATUS(record("true")), 127);

@@ -70,7 +70,7 @@ static void structures(nvtxDomainHandle_t domain) {
   nvtxDomainRangePop(domain);
 }
 
-/* A text that is longer than what is kept, and one of which two units of 16 bits are one character. */
+/* A text beyond the length that is kept, and one in which two units of 16 bits are one character. */
 static void texts(nvtxDomainHandle_t domain) {
   char words[3001] = {0};
   for (int i = 0; i < 1000; ++i) memcpy(words + 3 * i, "\xE2\x82\xAC", 3);

@@ -49,7 +49,7 @@ class TreeTest : public RunTest {
     for (const prof::ProcessId id : ids) members.push_back(memberOf(reader, id));
     return members;
   }
-  /// The tree as it should be, whoever looks at it.
+  /// The tree that every reader should find.
   static std::vector<Member> wholeTree() {
     const std::string launcher = "launcher_progra";  // the kernel keeps 15 characters
     std::vector<Member> tree{{"sh", ""}, {launcher, "sh"}};

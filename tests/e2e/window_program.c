@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The Lacuna authors
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* Ranges that the recording is switched on and off around: window_program MODE [FILE]. What they are by its own clock
- * goes into spans.txt: NAME START END, where a range lies surely within. */
+/* Ranges that the recording is switched on and off around: window_program MODE [FILE]. The program writes their times
+ * by its own clock to spans.txt: NAME START END, where a range lies surely within. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -183,7 +183,7 @@ static int forkCapture(void) {
   return 0;
 }
 
-/* The word of the control page that says whether to record. */
+/* The word of the control page that switches recording on and off. */
 static uint32_t recording(void) {
   uint32_t on = 1;
   const int fd = open(getenv("LACUNA_CONTROL"), O_RDONLY);

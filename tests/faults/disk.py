@@ -55,8 +55,8 @@ class Disk:
         return {path: bytes(inode.data) for path, inode in self.names.items()}
 
     def states(self):
-        """What may be found afterwards: a killed process leaves everything; a power failure what was synced, and of names
-        either all or those that were synced; what lies behind the synced bytes of a file is missing, or zero."""
+        """The possible states afterwards. A killed process leaves everything. A power failure leaves the synced bytes,
+        and either all names or only the synced ones. Bytes behind the synced ones of a file are missing, or zero."""
         yield "killed", self.killed()
         for when, names in (("names first", self.names), ("names last", self.durable_names)):
             yield f"power cut, {when}", {path: inode.durable or b"" for path, inode in names.items()}

@@ -31,10 +31,10 @@
 #include "record/layout.h"
 #include "record/segment_folder.h"
 
-/// Any files, folders, links, pipes and holes where a recording is expected. The input is {action} and a list of
-/// {place and kind, name, content, length} bytes…, which change a sound recording or fill an empty folder; then one of
-/// the commands that read or remove recordings comes upon it. It must end, change nothing beside the recording, keep
-/// files that no recording makes, and keep the recording until there is a whole trace of it.
+/// Any files, folders, links, pipes and holes where a recording is expected. The input is {action} and a list of {place
+/// and kind, name, content, length} bytes… They change a sound recording or fill an empty folder. Then a command that
+/// reads or removes recordings runs on it. It must end, change nothing beside the recording, keep files that no
+/// recording makes, and keep the recording until there is a whole trace of it.
 namespace {
 
 namespace fs = std::filesystem;

@@ -29,7 +29,7 @@ void must(bool holds, const char* what) {
   std::abort();
 }
 
-/// The same bytes at each multiple of their number. What is beyond the first 4 GiB is not there.
+/// The same bytes at each multiple of their number. Memory beyond the first 4 GiB is not there.
 class RepeatedMemory final : public Memory {
  public:
   explicit RepeatedMemory(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -15,8 +15,8 @@
 
 namespace lacuna::analyzer {
 
-/// The result that every importer must give: a store in which each id that a row has is one that exists (or none),
-/// lengths are not negative, and every text can be asked for.
+/// Checks the result that every importer must give: a store whose rows name only ids that exist (or none). Lengths are
+/// not negative, and every text can be read.
 inline void checkImported(const StoreResult& store) {
   if (!store.ok()) {
     if (store.error().message.empty()) std::abort();

@@ -18,11 +18,11 @@
 #include "lacuna/prof/writer.h"
 #include "support/temp_dir.h"
 
-/// Any bytes in the tracks that a trace keeps as derived blocks. The first byte decides how they come there: into
-/// sections that are written anew, as another version or a faulty writer would leave them, or into the file, as a
-/// faulty disk does; a fuzzer's build takes every checksum for right. The rest is a list of patches {section from the
-/// last, offset 24 bits, length} bytes… to sound ones. In patches to the file the first number does not count: they go
-/// anywhere in the derived blocks.
+/// Any bytes in the tracks that a trace keeps as derived blocks. The first byte decides how they come there. They
+/// change sections that are then written anew, as another version or a faulty writer would leave them, or they change
+/// the file, as a faulty disk does. A fuzzer's build accepts every checksum. The rest is a list of patches {section
+/// from the last, offset 24 bits, length} bytes… to sound ones. In patches to the file the first number does not count:
+/// they go anywhere in the derived blocks.
 namespace {
 
 using namespace lacuna;

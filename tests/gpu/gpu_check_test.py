@@ -124,7 +124,8 @@ KINDS = sorted(gpu_check.RECORDS)
 
 
 class Overhead(unittest.TestCase):
-    """On what the known program would say with each setting, and tables as its trace would have."""
+    """Runs on the figures that the known program would print with each setting, and on tables as its trace would
+    have."""
 
     def outcomes(self, *changes, kinds=KINDS):
         session = Session()

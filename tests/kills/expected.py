@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a thread of kill_program has emitted after so many steps: the rows of a trace, in groups with the numbers of each."""
+"""The rows that a thread of kill_program has emitted after a number of steps, in groups with the numbers of each."""
 
 import collections
 
-# A group of rows that differ in their numbers alone. level: of `base` how far the depth is from the number, else the depth. colour: 1 where it
-# follows from the number, 0 for none. other_end: whether the range ended on another thread.
+# A group of rows that differ in their numbers alone. level: for `base`, the distance of the depth from the number; else
+# the depth. colour: 1 where it follows from the number, 0 for none. other_end: whether the range ended on another
+# thread.
 Group = collections.namedtuple("Group", "table name domain category text level kind type flags colour other_end")
 
 DOMAIN, PLAIN_NAMES, CYCLE = "kills", 61, 8

@@ -39,7 +39,7 @@ FROM "drop" d LEFT JOIN process p ON p.id = d.process GROUP BY 2"""
 
 
 def read(lacuna, trace, environment):
-    """What a trace holds, or a text that tells why it cannot be read."""
+    """The rows that a trace holds, or a text with the reason why it cannot be read."""
     done = subprocess.run([lacuna, "query", str(trace), "--json", QUERY], capture_output=True, env=environment, timeout=120)
     if done.returncode != 0:
         return f"{trace.name} cannot be queried: {done.stderr.decode(errors='replace').strip()[:300]}"

@@ -4,7 +4,7 @@
 /* kill_program LEDGER [threads=N] [deep=N] [pause=N] [life=N] [most=N] [children=N] [code=N]
  *
  * Emits numbered events from several threads and processes, and counts them in the file LEDGER, each after its call has
- * returned. Whoever kills it reads there how much it had emitted. The steps of a thread follow from their number alone:
+ * returned. The killer reads there how much it had emitted. The steps of a thread follow from their number alone:
  * `deep` ranges that stay open, then cycles of eight steps (see step()). expected.py has the same rule.
  *
  * threads: those that emit at a time. pause: loops between two steps. life: cycles after which a thread or a child

@@ -29,7 +29,7 @@ class Ledger:
         return struct.unpack_from("IIQ", self.map, HEAD + LINE * index)
 
     def all(self):
-        """Those that have said who they are: a process may be killed before."""
+        """The lines with a process in them; a process may be killed before it writes its id."""
         return [line for line in map(self.line, range(self.used())) if line[0] != 0]
 
     def steps(self):

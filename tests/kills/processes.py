@@ -29,7 +29,7 @@ def have_own_shared_memory():
 
 
 def children_of(pid):
-    """Of the first thread."""
+    """The children that the first thread of a process started."""
     try:
         return {int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
     except (FileNotFoundError, ProcessLookupError):

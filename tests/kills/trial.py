@@ -141,7 +141,7 @@ class Trial:
         time.sleep(max(0, self.plan.delay - 0.03) / 30)
 
     def program(self):
-        """The first process of the program; none before it has said so."""
+        """The first process of the program, or 0 before the ledger has it."""
         lines = self.ledger.all()
         parents = {pid for pid, _, _ in lines}
         children = processes.children_of(self.group.pid)
@@ -184,7 +184,7 @@ class Trial:
         self.judge(self.written())
 
     def written(self):
-        """What lacuna run writes."""
+        """The trace that lacuna run writes."""
         return self.work / "out.dump-1.lcn" if self.plan.kind.ring else self.out
 
     # It does not: the program goes on alone, and somebody recovers what is there.
@@ -249,7 +249,8 @@ class Trial:
             self.complain("the program has emitted, and there is neither a trace nor a recording")
 
     def judge_unrecovered(self, done, made):
-        """That is an error only where the recording had not begun, or its trace is whole already. The user deletes it then."""
+        """recover may fail only where the recording had not begun, or its trace is whole already. The user then deletes
+        the recording."""
         said = done.stderr.decode(errors="replace").strip()
         self.outcome.how = "not recovered"
         if done.returncode != 1 or "lacuna: error:" not in said:

@@ -26,8 +26,8 @@ struct RandomTexts {
   std::vector<std::pair<std::string, std::string>> environment{{"key", ""}};
 };
 
-/// Names, arguments and facts of a source that somebody chose to do harm: what a terminal obeys, what a spreadsheet
-/// calculates, what ends a string of JSON or a page's script, and texts that only look like JSON.
+/// Names, arguments and facts that somebody chose to do harm. A terminal obeys some of them, and a spreadsheet
+/// calculates others. Some end a string of JSON or a page's script, and some only look like JSON.
 inline RandomTexts hostileTexts() {
   RandomTexts texts;
   texts.names = {"\x1b[31mred\x1b]0;title\x07",
@@ -75,7 +75,7 @@ inline RandomTexts hostileTexts() {
 }
 
 /// A trace with rows of every table and random values in every column: two processes with threads, a CPU and two CUDA
-/// devices with queues. What must hold in any trace holds: ids exist, lengths are not negative, ranges of a thread
+/// devices with queues. The rows keep the rules of any trace: ids exist, lengths are not negative, ranges of a thread
 /// nest.
 inline std::shared_ptr<const analyzer::Store> randomStore(unsigned seed, unsigned rows = 60,
                                                           const RandomTexts& texts = {}) {

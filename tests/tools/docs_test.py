@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs_test.py ROOT [LACUNA]: what documents point at is there: links and their anchors, files, headers, pages that sources name, and,
-where the command is given, commands and options that documents show."""
+"""docs_test.py ROOT [LACUNA]: checks that the targets of documents exist. These are links and their anchors, files,
+headers, and pages that sources name. Where the command is given, they include commands and options that documents
+show."""
 
 import pathlib
 import re
@@ -16,7 +17,7 @@ PAGES = sorted(ROOT.glob("*.md")) + [page for room in ROOMS for page in sorted((
 
 
 def slug(heading):
-    """What GitHub calls a heading."""
+    """The anchor that GitHub gives a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 

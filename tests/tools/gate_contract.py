@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks `lacuna check` and `lacuna diff --json` from outside: exit codes, JUnit, annotations, thresholds from measured noise, that the
-keys of the comparison are those of docs/diff-json.md, and what these and `lacuna whatif` say of a run without steps."""
+"""Checks `lacuna check` and `lacuna diff --json` from outside: exit codes, JUnit, annotations, and thresholds from
+measured noise. The keys of the comparison must be those of docs/diff-json.md. Both commands and `lacuna whatif` must
+also handle a run without steps."""
 import argparse
 import json
 import os
@@ -168,7 +169,7 @@ def check_changes(gate, base):
 
 
 def check_without_steps(gate, base, folder):
-    """All figures are of the whole run then, and text, JSON and notes say so."""
+    """All figures are then of the whole run, and text, JSON and notes state it."""
     whole = write_run(os.path.join(folder, "whole.json"), marked=False)
     why = "no steps were found"
     text = gate("whatif", whole, "kernel:k*0.5").stdout

@@ -64,7 +64,7 @@ HEADERS = {
     "variant": "variant visit get_if holds_alternative monostate",
     "vector": "vector",
 }
-# Headers whose standard says that they bring another's names, or that are this header with more.
+# Headers that bring another's names by the standard, or that are this header with more.
 BRINGS = {
     "string": ("string_view", "initializer_list"), "vector": ("initializer_list",), "map": ("utility", "initializer_list"),
     "unordered_map": ("utility", "initializer_list"), "array": ("initializer_list",), "fstream": ("string",), "sstream": ("string",),

@@ -5,9 +5,9 @@
 
 kineto_sequences.py TRACE --lacuna PROG   exit 1 on a difference
 
-A kernel belongs to one sequence at most, so the report may count a sequence less often than it is there, never more often. The one
-that joins most launches had the first choice: it must be counted exactly, with its time and its gaps (in captures of up to 8,192
-kernels a queue, which the report looks through as a whole)."""
+A kernel belongs to one sequence at most, so the report may count a sequence less often than it is there, never more
+often. The sequence that joins most launches had the first choice. It must be counted exactly, with its time and its
+gaps, in captures of up to 8,192 kernels a queue. The report searches such captures as a whole."""
 import argparse
 import gzip
 import json

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fails on a number without a name, or a named one without a reason, in C++ files of the folders given: every number other than 0, 1
-and 2 is the value of a constant (constexpr … kName), and a comment beside or above that constant gives the reason for the value.
+"""Fails on a number without a name, or a named one without a reason, in C++ files of the folders given. Every number
+other than 0, 1 and 2 is the value of a constant (constexpr … kName). A comment beside or above that constant gives the
+reason for the value.
 
 numbers_lint.py FOLDER… | --self-test"""
 import pathlib

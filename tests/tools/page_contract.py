@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the report's HTML page in headless Chromium, as wide as a screen and as a phone: every part is there and has a size, nothing sticks out to the side, nothing is
-loaded from elsewhere, and a screenshot is not empty. Ends with 77 where no Chromium starts."""
+"""Opens the report's HTML page in headless Chromium, as wide as a screen and as a phone. Every part is there and has a
+size. Nothing sticks out to the side, nothing is loaded from elsewhere, and a screenshot is not empty. Ends with 77
+where no Chromium starts."""
 import argparse
 import json
 import os

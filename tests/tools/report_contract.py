@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the command from outside: the report's JSON has the keys that docs/report-json.md promises and its sums hold, the selections
-work, and every misuse is answered with an error that names it."""
+"""Checks the command from outside. The report's JSON has the keys that docs/report-json.md promises, and its sums hold.
+The selections work, and every misuse ends with an error that names it."""
 import argparse
 import json
 import os
@@ -83,7 +83,7 @@ def keys_of(value):
 
 
 def check_documented(report):
-    """What is printed is in the page."""
+    """The page names every key that is printed."""
     with open(os.path.join(DOCS, "report-json.md"), encoding="utf-8") as page:
         words = set(re.findall(r"`([a-z_]+)(?:\[\])?`", page.read()))
     data = {"parameter", "gradient", "activation", "optimizer", "input", "workspace", "communication", "cached", "other",
@@ -164,7 +164,7 @@ def check_diff(lacuna, trace):
 
 
 def check_selections_refused(misused, trace, file):
-    """A selection that selects nothing is told why."""
+    """A selection of nothing is refused with the reason."""
     misused("steps the wrong way round", 2, ("--steps 2:1", "the first step is behind the last"), "report", trace, "--steps", "2:1")
     misused("no steps at all", 2, ("--steps 0:0", "is empty", "0:1 is that one"), "report", trace, "--steps", "0:0")
     for option in ("--device", "--steps", "--cause", "--html"):
@@ -188,7 +188,7 @@ def check_selections_refused(misused, trace, file):
 
 
 def check_damage(lacuna, misused, file, folder):
-    """What cannot be read is said with the place and what to do."""
+    """An unreadable input is reported with its place and a remedy."""
     run_lcn = os.path.join(folder, "run.lcn")
     with open(run_lcn, "rb") as whole:
         content = whole.read()
@@ -216,7 +216,7 @@ def check_damage(lacuna, misused, file, folder):
 
 
 def check_sql_errors(misused, trace):
-    """An error of SQL points at its place and says where to look."""
+    """An error of SQL shows its place and where to look."""
     help_ = "`lacuna query --schema`"
     misused("an error at the first word", 1, ("at character 1: ⟶SELEKT 1", help_), "query", trace, "SELEKT 1")
     misused("an error in the middle", 1, ("at character 17: SELECT name frm ⟶kernel", help_), "query", trace, "SELECT name frm kernel")

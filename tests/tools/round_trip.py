@@ -12,8 +12,8 @@ import tempfile
 
 import same_trace
 
-# Bytes per complete event, by the trace's clock. A capture that no file can hold in so many (see least_bytes) may have so many
-# times the least: such ones are small, and a trace of few rows is mostly the description of its columns.
+# Bytes per complete event, by the trace's clock. Where no file can be that small (see least_bytes), MOST_OVER_LEAST
+# times the least is allowed. Such captures are small, and a trace of few rows is mostly the description of its columns.
 MOST_MICROSECONDS, MOST_NANOSECONDS, MOST_OVER_LEAST = 3.5, 5.0, 5.5
 
 
@@ -23,7 +23,7 @@ def compressed(data):
 
 
 def numbers_bytes(values):
-    """Of each number's bytes those of one place together, and with signs in the lowest bit."""
+    """The compressed size of numbers: all bytes of one place together, and signs in the lowest bit."""
     values = [value << 1 ^ value >> 63 for value in values]
     return sum(compressed(bytes(value >> 8 * place & 255 for value in values)) for place in range(8))
 
@@ -40,8 +40,9 @@ def texts_in(value):
 
 
 def least_bytes(trace, events, ticks):
-    """What the starts, the durations, the names and the distinct texts (of arguments their names too) take alone, each compressed as
-    well as xz can: without correlations, other arguments and flows, and without anything that says what is what."""
+    """The size of the starts, the durations, the names and the distinct texts alone, each compressed as well as xz can.
+    The texts include the names of arguments. Correlations, other arguments, flows and all description of the data are
+    left out."""
     lanes = collections.defaultdict(list)
     for event in events:
         lanes[event["pid"], event["tid"]].append((round(float(event["ts"]) * ticks), event))

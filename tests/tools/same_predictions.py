@@ -37,7 +37,7 @@ def listed(command):
 
 
 def words(change):
-    """What to play of a change."""
+    """The words to play for a change."""
     name = change["name"]
     if change["argument"] == "word":
         return [f"{name}={value}" for value in change["values"]]
@@ -60,7 +60,7 @@ def added(old, new, path="$"):
 
 
 def differences(old, new):
-    """Of two results of run()."""
+    """The differences between two results of run()."""
     if old[0] != new[0]:
         return [f"exit code {old[0]}, now {new[0]}: {old[2].strip()} / {new[2].strip()}"]
     texts = [] if old[2] == new[2] else [f"error {old[2].strip()!r}, now {new[2].strip()!r}"]

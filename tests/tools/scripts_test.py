@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """scripts_test.py SCRIPTS: format, lint, setup and others, copied beside a few files of their own, with programs that stand in
-for clang-format, clang-tidy and apt. What they cannot look at must not pass, and a wrong call ends with 2 and says what is wrong."""
+for clang-format, clang-tidy and apt. Files that they cannot read must not pass. A wrong call ends with 2 and a message
+about the mistake."""
 
 import os
 import pathlib

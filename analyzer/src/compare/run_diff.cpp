@@ -25,8 +25,8 @@ constexpr int kResamples = 1000;
 /// A change of less than this share of the step is nobody's concern.
 constexpr double kFloor = 0.002;
 
-/// A name without what is not the same in the next run, or after an edit elsewhere in a file: addresses ("<built-in
-/// method at 0x7f…>") and the lines of Python's functions ("train.py(22): step").
+/// A name without the parts that change in the next run, or after an edit elsewhere in a file. These are addresses
+/// ("<built-in method at 0x7f…>") and the lines of Python's functions ("train.py(22): step").
 std::string nameAlike(std::string_view name) {
   constexpr std::string_view kAddress = " at 0x", kHex = "0123456789abcdefABCDEF", kDigits = "0123456789";
   std::string out(name);

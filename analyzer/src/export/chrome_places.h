@@ -76,9 +76,9 @@ class ChromePlaces {
   void nameQueues();
   /// A pid or tid as its file wrote it.
   std::string token(std::string_view what, std::uint32_t id, std::uint64_t number) const;
-  /// A device as a pid: the number alone is a GPU, as Kineto has it; others of ours name what they are, such as
-  /// "cpu:0@1234" for the CPU device of a process. In merged ranks each device has the process that fills it in its
-  /// name, and where two are still alike "cuda:0#2" is the second.
+  /// A device as a pid. The number alone is a GPU, as Kineto has it. Other devices of ours have their kind in the name,
+  /// such as "cpu:0@1234" for the CPU device of a process. In merged ranks each device has the process that fills it in
+  /// its name, and where two are still alike "cuda:0#2" is the second.
   void nameDevice(const prof::Device& device);
   /// The pid that a device has in its file, or would have in Kineto's; empty where neither is so.
   std::string givenDevice(const prof::Device& device) const;
@@ -87,9 +87,9 @@ class ChromePlaces {
   std::string quotedDevice(const prof::Device& device, std::string_view suffix) const;
   /// A process as a pid. Ranks in containers may have the same one: the second process that is 7 is "7#2".
   void nameProcess(const prof::Process& process);
-  /// A place as the tid of its pid. Tracks of other tools have no numbers, the system gives those of threads that are
-  /// gone to others, and processes that share a device number their streams alike: the second thread that is 7 is
-  /// "7#2".
+  /// A place as the tid of its pid. A number may come twice: tracks of other tools have none, the system reuses the
+  /// numbers of threads that are gone, and processes that share a device number their streams alike. So the second
+  /// thread that is 7 is "7#2".
   std::string tidFor(std::string_view kind, const std::string& pid, const std::string& given);
   /// Distances that the flows of a merged trace's inputs are moved, by the last row of each: inputs follow each other.
   using FlowShifts = std::map<std::uint64_t, std::uint64_t>;

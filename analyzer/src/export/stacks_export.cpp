@@ -75,7 +75,7 @@ std::uint64_t walkStacks(const Store& store, Visit&& visit) {
   return left;
 }
 
-/// Says what is no stack of ranges.
+/// Warns of rows that are no stack of ranges.
 void tellOfTheRest(const Store& store, std::string_view format, std::uint64_t leftRanges,
                    const ExportOptions& options) {
   if (!options.warn) return;

@@ -48,8 +48,8 @@ bool isNumber(std::string_view token);
 /// True for one JSON value as RFC 8259 has it, in UTF-8, of at most 256 levels.
 bool isValid(std::string_view token);
 
-/// Appends a JSON text that came from outside: as it stands where it is valid; else with texts in place of NaN and the
-/// like, where that makes it valid; else as one JSON string.
+/// Appends a JSON text that came from outside. A valid text is appended as it is. Else texts replace NaN and the like,
+/// where that makes it valid; else it becomes one JSON string.
 void appendChecked(std::string& out, std::string_view json);
 
 /// Appends a text as a JSON string, with its quotes; U+FFFD stands for bytes that are no UTF-8. Unseen characters

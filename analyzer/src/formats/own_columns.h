@@ -17,7 +17,7 @@ inline constexpr std::string_view kOwnArgument = "lacuna";
 inline constexpr std::string_view kReservedMemory = "[reserved memory]";
 
 /// The makers of the rows of the allocation table that stand for no event of their own, but for the totals that
-/// PyTorch's events carry; a file that has those events has the totals, too.
+/// PyTorch's events carry. A file that has those events has the totals, too.
 inline constexpr std::string_view kHeldBefore = "held before the recording";
 inline constexpr std::string_view kReservedTotal = "Total Reserved";
 
@@ -30,8 +30,8 @@ inline constexpr std::string_view kOperatorCall = "operator call";
 /// one rank.
 inline constexpr std::string_view kRankEvent = "lacuna_rank";
 
-/// The metadata events that hold what Kineto has no words for about a process and a thread of ours: its parent, when it
-/// began and ended, its command line, its exit code.
+/// The metadata events for facts about a process and a thread of ours that Kineto has no words for. These are its
+/// parent, its begin and end, its command line and its exit code.
 inline constexpr std::string_view kLifeOfProcess = "lacuna_process";
 inline constexpr std::string_view kLifeOfThread = "lacuna_thread";
 

@@ -11,7 +11,7 @@
 
 namespace lacuna::analyzer {
 
-/// Makes the processes, threads, devices and queues of a trace as an importer comes across them; ids count from 1 in
+/// Makes the processes, threads, devices and queues of a trace as an importer comes across them. Ids count from 1 in
 /// the order of the rows, so the row of an id is columns<…>() at id - 1. Keys are the source's own numbers.
 class TracePlaces {
  public:
@@ -48,16 +48,16 @@ class TracePlaces {
       tracks_;
 };
 
-/// For rows that a file gives as they were: makes the ids of a table 1 … n (by row, unless they are that already), and
-/// every column that refers to them follow; what refers to no row becomes none.
+/// For rows that a file gives as they were. Makes the ids of a table 1 … n (by row, unless they are that already), and
+/// every column that refers to them follow. A reference to no row becomes none.
 void renumberIds(StoreBuilder& builder);
 /// Computes the nesting depths of pushed ranges, for each thread (or queue) and domain; brings ranges into time order.
 void nestRanges(StoreBuilder& builder);
 /// Gives every thread and process its first and last moment, from what happens on the threads.
 void spanPlaces(StoreBuilder& builder);
 /// Ends ranges and calls whose end was not seen (a negative length) at the last moment known. Moments farther from 0
-/// than json::kFarthestNs, which no clock shows, are brought back to it first, and counted in a warning: whoever adds
-/// or subtracts moments of a store need not fear for its integers.
+/// than json::kFarthestNs, which no clock shows, are brought back to it first, and counted in a warning. So adding or
+/// subtracting moments of a store cannot overflow.
 void closeUnfinished(StoreBuilder& builder);
 
 }  // namespace lacuna::analyzer

@@ -201,8 +201,9 @@ class Builder {
     }
   }
 
-  /// Finds which kernel carries out which calls. One kernel carries out all of its group's. Of several, NCCL does not
-  /// show it; where each kind of call has kernels of its own, these share its calls if there is but one way to.
+  /// Finds which kernel carries out which calls. A single kernel carries out all calls of its group. NCCL does not show
+  /// how several kernels divide them. Where each kind of call has kernels of its own, these share its calls if there is
+  /// only one way to.
   void share(const Group& group) {
     if (group.calls.empty() || group.kernels.empty()) return;
     if (group.kernels.size() == 1) {

@@ -10,8 +10,8 @@ namespace {
 
 using prof::TimeNs;
 
-/// The ranges of one thread or queue that may still enclose what comes. Of two, the later one is preferred while both
-/// enclose a span, so one that ends no later than its successor is of no more use: the ends fall strictly, and each
+/// The ranges of one thread or queue that may still enclose what comes. While two enclose a span, the later one is
+/// preferred. So a range that ends no later than its successor is of no more use: the ends fall strictly, and each
 /// range is pushed and popped once.
 class OpenRanges {
  public:

@@ -9,7 +9,7 @@ namespace lacuna::analyzer {
 /// The mark of a Chrome file of ours among its members, so that its ranges' ids are read as what they are.
 inline constexpr std::string_view kOwnChromeMember = "lacuna";
 
-/// Decides if the correlation of a store's ranges names the device work that they launch. That of recordings does;
+/// Decides if the correlation of a store's ranges names the device work that they launch. In recordings it does;
 /// Kineto's `External id` counts operators, in numbers that correlations have too.
 class RangeLaunches {
  public:

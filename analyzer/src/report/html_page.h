@@ -11,7 +11,7 @@
 
 namespace lacuna::analyzer {
 
-/// The HTML report while it is written. What is given as text is escaped here, what is given as markup is not.
+/// The HTML report while it is written. It escapes text, but not markup.
 class HtmlPage {
  public:
   /// A heading that the list at the top of the page leads to.

@@ -14,8 +14,8 @@ int columns(std::string_view text);
 /// At most `width` columns on one line, with … where something is left out. Not of styled text.
 std::string shortened(std::string_view name, int width);
 std::string padded(std::string_view text, int width);
-/// Names in the rows of a table, each padded. Of names that begin alike and do not fit, most of what they have in
-/// common is left out: "vectorized…CUDAFunctor_add<float>, …".
+/// Names in the rows of a table, each padded. Where names begin alike and do not fit, most of their common part is left
+/// out: "vectorized…CUDAFunctor_add<float>, …".
 std::vector<std::string> paddedNames(const std::vector<std::string_view>& names, int width);
 
 }  // namespace lacuna::analyzer

@@ -64,8 +64,8 @@ class Facts {
   [[nodiscard]] std::int64_t costOf(Cause cause) const;
   /// The time that a cause takes between ordinary steps, of a step and device.
   [[nodiscard]] std::int64_t pausesOf(Cause cause) const;
-  /// The part of the host's work in which the thread that sets the steps slept, as samples of its lines show, or its
-  /// counters: it neither ran nor waited for a core. 0 where neither is recorded.
+  /// The part of the host's work in which the thread that sets the steps slept: it neither ran nor waited for a core.
+  /// Samples of its lines, or its counters, show it. 0 where neither is recorded.
   [[nodiscard]] std::int64_t asleepNs() const;
   /// Most of the work is executed by the threads that launch it, as a CPU's operators are.
   [[nodiscard]] bool worksInPlace() const;

@@ -13,10 +13,10 @@
 namespace lacuna::analyzer {
 
 /// One pass over a table. Rows of a block go out once no later block can hold earlier ones; the rest waits in
-/// `pending_`. Pending rows are put in order only when as many more have come as the last time left, so a pass over
+/// `pending_`. Pending rows are put in order only when as many more have come as the last time left. So a pass over
 /// blocks that all overlap costs no more than one sort of their rows, up to a factor. Blocks outside of the window are
-/// counted, so that row numbers are those of `column`; their times are read only where rows that go out lie among them,
-/// or else each window of a long trace would sort all that is before it.
+/// counted, so that row numbers are those of `column`. Their times are read only where rows that go out lie among them.
+/// Otherwise each window of a long trace would sort all that is before it.
 class LcnBackend::Scan {
  public:
   Scan(const LcnBackend& store, Table& table, std::span<const std::size_t> columns, prof::TimeWindow window,
@@ -47,8 +47,9 @@ class LcnBackend::Scan {
   void step(std::size_t i, prof::TimeNs horizon);
   /// A block whose rows follow one another in the table's order.
   void giveWhole(std::size_t i, std::uint64_t rows);
-  /// Counts what is before `horizon` of the blocks outside of the window: at once where no row goes out before it, at
-  /// its place among those that do where it lies between two of them, and row by row where they lie within it.
+  /// Counts the rows before `horizon` in the blocks outside of the window. A block is counted at once where no row goes
+  /// out before it, and at its place where it lies between two such rows. It is counted row by row where such rows lie
+  /// within it.
   void settle(prof::TimeNs horizon);
   /// Rows whose times are in block_ and whose values nobody sees.
   void appendHidden(std::size_t i, std::vector<std::uint64_t> hidden);

@@ -191,8 +191,8 @@ struct LiveTracks::State {
     }
     return first;
   }
-  /// True when what has settled is of another process than was known: a thread's that has gone to another one, or one's
-  /// that nothing was known of, whose ranges across threads lie with those of no process.
+  /// True when settled events belong to another process than was known. Their thread has gone to another process, or
+  /// nothing was known of the process, so its ranges across threads lie with those of no process.
   [[nodiscard]] bool moved(const std::map<std::uint32_t, std::uint32_t>& now) const {
     const bool changed = std::any_of(processOf.begin(), processOf.end(), [&](const auto& was) {
       return !now.contains(was.first) || now.at(was.first) != was.second;

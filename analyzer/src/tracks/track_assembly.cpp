@@ -27,8 +27,8 @@ std::string withNumbers(std::string_view name, std::size_t width) {
 }
 
 /// A thread's ranges and calls, and a queue's ranges and work, stay together. First comes the thread that began its
-/// process; then names that differ in their numbers alone ("worker 0", "worker 1"), by number, the busiest such names
-/// first; counters are last, as they are.
+/// process. Names that differ in their numbers alone ("worker 0", "worker 1") follow by number, the busiest such names
+/// first. Counters are last, as they are.
 void sortTracks(TrackGroup& group, const std::set<prof::ThreadId>& first) {
   constexpr std::size_t kWidest = 20;
   struct Place {

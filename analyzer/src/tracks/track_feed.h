@@ -197,8 +197,8 @@ class TrackFeed {
   bool stopped_ = false;
 };
 
-/// Lays events of one track, in order of their starts, into lanes: each below whatever is still open. What lies deeper
-/// than kMostLanes is counted only: a program that never ends its ranges would need a lane for each.
+/// Lays events of one track, in order of their starts, into lanes: each below whatever is still open. Events deeper
+/// than kMostLanes are only counted: a program that never ends its ranges would need a lane for each.
 struct LaneStack {
   std::vector<Lane> lanes;
   std::vector<prof::TimeNs> open;

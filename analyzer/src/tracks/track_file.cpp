@@ -287,7 +287,7 @@ bool canBeKept(const TrackSet& set) {
   });
 }
 
-/// Tells files apart that have the same content key by chance, and moves with neither.
+/// Files with the same content key by chance get different names. A file that moves gets a new one.
 std::uint64_t cacheName(const std::filesystem::path& path, std::uint64_t content) {
   std::error_code ignored;
   const std::string whole = std::filesystem::weakly_canonical(path, ignored).string();

@@ -19,8 +19,8 @@ double pick(const DurationFactor& factor, Bound bound);
 bool isNamed(const Change& change, std::string_view name);
 std::int64_t scaled(std::int64_t ns, double factor);
 
-/// The launch and its work go, with the host's work in front of it: all of it where that is nothing unusual, else as
-/// much as is usual in front of a launch.
+/// The launch and its work go, with the host's work in front of it. All of that work goes where it is nothing unusual,
+/// else as much as is usual in front of a launch.
 void removeLaunch(Scenario& scenario, HostItem& item);
 /// Durations of the device's work for which `isChosen(node's position)`.
 template <class IsChosen>

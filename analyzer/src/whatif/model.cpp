@@ -37,8 +37,8 @@ constexpr std::int64_t kMostUsualGapNs = 2'000;
 /// A launch waited for room in its queue if it took this long, and so many times the usual call: calls that are merely
 /// slow stay below both.
 constexpr std::int64_t kStuckCallNs = 50'000, kStuckCalls = 20;
-/// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready;
-/// handing over a batch that is ready takes less.
+/// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready.
+/// Handing over a ready batch takes less.
 constexpr std::int64_t kLateParts = 20;
 /// Spans that reach into the window are searched in front of it and after it: a quarter of its length, and 1 ms for
 /// short windows.

@@ -105,8 +105,8 @@ struct Completions {
 };
 
 /// The same program with every piece of a step at the median of its like in the other steps. A thread that is woken
-/// after a stall shares a core with the one that woke it for a while, here and there in the step; without the stall it
-/// does not. So this is what remains of a step when its stalls are gone.
+/// after a stall shares a core for a while with the one that woke it, here and there in the step. Without the stall it
+/// does not. So this is the rest of a step when its stalls are gone.
 struct SteadyProgram {
   std::vector<DeviceNode> nodes;
   std::vector<HostItem> items;

@@ -9,7 +9,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-/// A queue that holds this part of the most that it ever held is full: a host that waits for room wakes when some of it
+/// A queue that holds this part of the most that it ever held is full. A host that waits for room wakes when some of it
 /// is free, a quarter in our own runtime.
 constexpr double kFull = 0.7;
 /// Queues hold about a thousand pieces of work. One that never held so many has never been full.

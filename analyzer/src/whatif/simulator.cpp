@@ -34,8 +34,8 @@ double normalBelow(double x) {
   return std::erfc(-x / std::sqrt(2.0)) / 2;
 }
 
-/// Chance that at least half of the gain comes true: the interval is taken for that of a normal distribution. 0 without
-/// steps: nothing shows how much one run differs from the next.
+/// Chance that at least half of the gain comes true, if the interval is that of a normal distribution. 0 without steps:
+/// nothing shows how much one run differs from the next.
 double confidenceOf(const Prediction& prediction, bool hasSteps) {
   if (!hasSteps) return 0;
   const auto gain = static_cast<double>(prediction.gainNs());
@@ -218,7 +218,7 @@ class Predicting {
     out_.playedNsPerStep = first == passed.end() ? stepNs_ : first->beforeNs;
   }
 
-  /// The replayed step, with the host's cores shared. That is a limit where it makes the step longer.
+  /// The replayed step, with the host's cores shared. Sharing is a limit where it makes the step longer.
   std::int64_t shared() {
     const auto [stepNs, by] = onSharedCores(likely_);
     if (!CoreSharing::applies(likely_)) return stepNs;

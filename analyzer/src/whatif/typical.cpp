@@ -49,8 +49,8 @@ std::uint64_t signature(const Simulator::Model& model, std::size_t from, std::si
   return hash;
 }
 
-/// The longest that a step may be, as a multiple of the medians of its pieces: more where other programs used the
-/// cores, for no change of the program gives that back.
+/// The longest that a step may be, as a multiple of the medians of its pieces. The limit is higher where other programs
+/// used the cores, because no change of the program gives that back.
 double mostDisturbed(double lostShare) {
   return std::max(kMostDisturbed, 1 / (1 - lostShare));
 }

@@ -38,8 +38,9 @@ class Noise {
 /// Pairs from which on they show their own noise.
 inline constexpr std::size_t kOwnNoise = 4;
 
-/// The mean of the pairs, back as a share. Its interval uses the deviation of these pairs; where they are fewer than
-/// kOwnNoise, that of all if it is larger, so that a few pairs that agree by chance do not look certain.
+/// The mean of the pairs, back as a share. Its interval uses the deviation of these pairs. Where they are fewer than
+/// kOwnNoise, it uses the deviation of all pairs if that is larger. So a few pairs that agree by chance do not look
+/// certain.
 Estimate estimate(std::span<const double> pairs, const Noise& all);
 
 /// The natural logarithm of before / after: a pair. Its noise is alike, be the one or the other disturbed.

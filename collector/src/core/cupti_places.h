@@ -17,10 +17,10 @@ inline constexpr std::array<std::string_view, 4> kCuptiInPackages{
     "nvidia/cu13/lib/libcupti.so.13", "nvidia/cuda_cupti/lib/libcupti.so.12",
     "triton/backends/nvidia/lib/cupti-blackwell/libcupti.so.13", "triton/backends/nvidia/lib/cupti/libcupti.so.12"};
 
-/// Where libcupti is looked for, in this order: among Python's packages (a list as kPythonCupti's), then what the
-/// loader knows, then where CUDA's installer puts it without telling the loader. Copies of a CUDA that is newer than
-/// the driver's come last: they may refuse to work with it. `driverVersion` is cuDriverGetVersion()'s, 0 where there is
-/// no driver.
+/// Lists where to look for libcupti, in order. Python's packages come first (a list as kPythonCupti's), then the
+/// loader's places. The folders where CUDA's installer puts it unknown to the loader follow. Copies of a CUDA that is
+/// newer than the driver's come last: they may refuse to work with it. `driverVersion` is cuDriverGetVersion()'s, 0
+/// where there is no driver.
 std::vector<std::string> cuptiPlaces(int driverVersion, std::string_view ofPython);
 
 }  // namespace lacuna::collector

@@ -73,8 +73,8 @@ struct Control {
   static constexpr std::size_t kSwitchNotes = 256;
   std::atomic<std::uint64_t> switchCount{0};
   SwitchNote switchNotes[kSwitchNotes];
-  /// The last dump that was wished for and is over: first which it was and whether it is there, then the count of
-  /// wishes up to it.
+  /// The last requested dump that is over. Its number and its outcome are stored first, then the count of requests up
+  /// to it.
   std::atomic<std::uint32_t> dumpNumber{0};  ///< in its name; 0: it went into the trace itself
   std::atomic<std::uint32_t> dumpFailed{0};
   std::atomic<std::uint32_t> dumpsDone{0};
@@ -122,7 +122,7 @@ struct Control {
   }
 
  private:
-  /// Whoever switches last switches to the last word.
+  /// The last one to switch obeys the last order.
   void obey() {
     for (std::uint32_t told = switches.load();;) {
       switchTo((told & 1) != 0);
@@ -154,10 +154,10 @@ Control* control();
 const char* captureRange();
 /// The name of the steps to report, or null.
 const char* stepRange();
-/// Switches the recording on when a capture range opens, and off when the last one of all processes closes, unless it
-/// was started or stopped from outside before.
+/// Switches the recording on when a capture range opens, and off when the last one of all processes closes. An earlier
+/// start or stop from outside takes precedence.
 void noteCapture(bool open);
-/// Tells the supervisor of a step of this thread.
+/// Reports a step of this thread to the supervisor.
 void noteStep(std::int64_t durationNs);
 
 }  // namespace guest

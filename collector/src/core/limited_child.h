@@ -23,9 +23,9 @@ enum class ChildEnd : std::uint8_t {
   NoChild,    ///< the system has no room for one
 };
 
-/// Does work that bytes from outside may keep busy for ever, crash or bloat: a forked child does it, which starts no
-/// program, and is killed at its limits. `work` writes to the file that it is given. `take` gets what has come as soon
-/// as something has, removes what it has used, and answers false where that makes no sense. `stop` is asked often.
+/// Does work that bytes from outside may keep busy for ever, crash or bloat. A forked child does it, starts no program,
+/// and is killed at its limits. `work` writes to the file that it is given. `take` gets the bytes so far whenever more
+/// arrive, removes what it has used, and answers false where they make no sense. `stop` is asked often.
 ChildEnd runLimited(const ChildLimits& limits, const std::function<bool()>& stop,
                     const std::function<void(int out)>& work, const std::function<bool(std::string& bytes)>& take);
 

@@ -10,8 +10,8 @@
 
 namespace lacuna::collector {
 
-/// Opens a file for reading. -1 for everything else that may have the name: to open a pipe could wait for ever, and to
-/// open a device could do something.
+/// Opens a regular file for reading. Returns -1 for everything else that may have the name: opening a pipe could wait
+/// for ever, and opening a device could do something.
 inline int openRegularFile(const std::string& path) {
   const int place = ::open(path.c_str(), O_PATH | O_CLOEXEC);
   if (place < 0) return -1;

@@ -37,8 +37,8 @@ struct Capture {
 /// Calls visit(pointer) for every text that a record points to.
 void forEachText(const void* record, std::size_t bytes, const std::function<void(const char*)>& visit);
 
-/// Appends to a capture file as things happen; what was written before a crash can be read. Not thread-safe. Failure to
-/// write ends the capture, as failed() and why() say: the recorded program must not suffer.
+/// Appends to a capture file as things happen; records written before a crash can be read. Not thread-safe. A failure
+/// to write ends the capture, because the recorded program must not suffer; failed() and why() report it.
 class CaptureWriter {
  public:
   /// A file that is there is left as it is, and one with a number in its name made beside it: cupti-7.raw,

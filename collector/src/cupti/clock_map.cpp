@@ -27,8 +27,8 @@ void ClockMap::keepNewest(std::size_t most) {
 
 prof::TimeNs ClockMap::monotonic(std::int64_t realtimeNs) const {
   if (pairs_.empty()) return realtimeNs;
-  // Searched from the newest, which also does right when REALTIME was set back and a stamp could mean two moments: the
-  // records at hand are recent.
+  // The search starts from the newest pair, because the records at hand are recent. It is also right when REALTIME was
+  // set back and a stamp could mean two moments.
   const auto newer =
       std::find_if(pairs_.rbegin(), pairs_.rend(), [&](const Pair& pair) { return pair.realtimeNs <= realtimeNs; });
   if (newer == pairs_.rend()) return realtimeNs + pairs_.front().offset();

@@ -39,7 +39,7 @@ struct Driver {
   }
 };
 
-/// Outlives whoever gives up waiting.
+/// Outlives a caller that gives up waiting.
 struct Settled {
   std::mutex mutex;
   std::condition_variable changed;

@@ -17,9 +17,9 @@ class Contexts {
   void destroyed(CUcontext context);
   /// Forgets them all: nobody reports any more when they end.
   void forget();
-  /// Waits until the devices have done what these contexts were given, and what that of the calling thread was, for so
-  /// long at most: work may never end, and the program is about to. False when some may still run. `driver` is the
-  /// library's name; where the process has not loaded it, nothing runs.
+  /// Waits until the devices have done the work of these contexts and of the calling thread's context. Waits at most
+  /// `most`: work may never end, and the program is about to. False when some may still run. `driver` is the library's
+  /// name; where the process has not loaded it, nothing runs.
   bool settle(const char* driver, std::chrono::milliseconds most);
 
  private:

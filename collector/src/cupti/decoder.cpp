@@ -21,7 +21,7 @@ Record prefix(const void* record, std::size_t bytes) {
 }
 
 /// The number in an enum field, by its offset. A newer library or a damaged buffer may hold one that the enum has no
-/// name for; reading such a value as the enum is undefined, and so is a reference to a field of a packed structure.
+/// name for. Reading such a value as the enum is undefined, and so is a reference to a field of a packed structure.
 template <class Record>
 std::uint32_t rawWord(const Record& record, std::size_t offset) {
   std::uint32_t number = 0;

@@ -48,8 +48,8 @@ struct DecoderHooks {
   const ClockMap* clock = nullptr;
 };
 
-/// Turns CUPTI activity records into rows. Pure but for what it remembers of contexts, devices and streams, and what
-/// the hooks do: the same records give the same rows on any machine.
+/// Turns CUPTI activity records into rows. The same records give the same rows on any machine. The only state is the
+/// known contexts, devices and streams, and whatever the hooks do.
 class Decoder {
  public:
   Decoder(RowSink& sink, DecoderHooks hooks) : sink_(sink), hooks_(std::move(hooks)) {}

@@ -24,8 +24,8 @@ void warn(const std::string& text) {
   lacunaLog(2, lacunaName("lacuna"), lacunaNameN(text.data(), text.size()));
 }
 
-/// Puts into the recording what went wrong: when it is first seen, since a process that is killed reports nothing at
-/// its end, and then how often in all.
+/// Puts failures into the recording: at first sight, since a killed process reports nothing at its end, and later their
+/// total.
 class Losses {
  public:
   /// Drain thread, and after that has ended any; `last` at the end.

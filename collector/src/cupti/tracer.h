@@ -53,9 +53,9 @@ struct TracerReport {
 };
 
 /// The CUDA timeline of this process. A thread of its own drains CUPTI's buffers, decodes them and gives rows to the
-/// sink, which is used from that thread (and from stop()) alone. At most one in a process; what belongs to CUPTI is
-/// kept for the life of the process, because CUPTI may call back at any time. In a forked child every function does
-/// nothing. Where memory or threads run out, the timeline ends and the report names it; nothing is thrown.
+/// sink. Only that thread and stop() use the sink. At most one in a process; CUPTI's part is kept for the life of the
+/// process, because CUPTI may call back at any time. In a forked child every function does nothing. Where memory or
+/// threads run out, the timeline ends and the report names it; nothing is thrown.
 class Tracer {
  public:
   /// Sets CUPTI up. The tracer is returned even when that fails; report() gives the reason.

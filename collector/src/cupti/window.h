@@ -10,8 +10,8 @@
 
 namespace lacuna::collector::cupti {
 
-/// When the recording was on. CUPTI hands records over long after what they tell of, so each is judged by its own time.
-/// For one thread.
+/// The times when the recording was on. CUPTI hands records over long after their events, so each is judged by its own
+/// time. For one thread.
 class Window {
  public:
   /// Follows the control page from now on; null: always on.

@@ -14,7 +14,7 @@
 namespace lacuna::collector::nvtx {
 namespace {
 
-/// Said once: such events would stand at a wrong time.
+/// Reports once that such events are left out: they would stand at a wrong time.
 void sayClockIsUnknown(const Domain& domain) {
   static std::atomic<bool> said{false};
   if (said.exchange(true)) return;

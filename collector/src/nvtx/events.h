@@ -32,7 +32,7 @@ void mark(Domain& domain, const Described& event);
 
 /// Binds recording to ranges of that name: `onCapture(true)` when one opens, `onCapture(false)` when it closes.
 void captureOnly(const char* name, void (*onCapture)(bool open));
-/// Times pushed ranges of that name, outermost on each thread; with null those named "step", "train_step" or
+/// Times pushed ranges of that name, outermost on each thread. With null it times those named "step", "train_step" or
 /// "ProfilerStep#…", as the tensor runtime and PyTorch call their steps.
 void watchSteps(const char* name, void (*onStep)(std::int64_t durationNs));
 /// In a forked child: its parent ends what was open when it was forked.

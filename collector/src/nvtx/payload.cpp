@@ -359,7 +359,7 @@ class Walk {
     if (!toMonotonic(entry.timeDomain, value, end ? out_.endNs : out_.beginNs)) out_.unknownClock = true;
   }
 
-  /// NCCL's calls say what they move in a field of this name.
+  /// NCCL's calls carry the bytes that they move in a field of this name.
   void noteForNccl(const SchemaEntry& entry, std::uint64_t bits) {
     if (entry.name == "Message size [bytes]" && domain_.text() == "NCCL") out_.bytes = bits;
   }

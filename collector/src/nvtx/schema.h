@@ -63,8 +63,8 @@ const Schema* findSchema(const Domain& domain, std::uint64_t id);
 
 /// Size of a predefined entry type in bytes; 0 when it is not a number.
 std::size_t sizeOfType(std::uint64_t type);
-/// A number of that type as 64 bits: integers widened with their sign, of those of 128 bits the lower half, reals as
-/// the bits of a double.
+/// A number of that type as 64 bits. Integers are widened with their sign, 128-bit ones give their lower half, and
+/// reals give the bits of a double.
 std::uint64_t readNumber(std::uint64_t type, const unsigned char* at);
 enum class NumberKind { Unsigned, Signed, Real };
 NumberKind kindOf(std::uint64_t type);

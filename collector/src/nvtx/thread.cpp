@@ -42,8 +42,8 @@ class Recorder final : public prof::NvtxRowSink {
   const Payloads* payloads_;
 };
 
-/// Runs of ranges that were not recorded, below the topmost one: there are as many as the recording was switched on
-/// and off while ranges were open.
+/// Runs of ranges that were not recorded, below the topmost one. Each switch of the recording while ranges are open can
+/// add one.
 struct Run {
   unsigned slot;
   std::uint16_t from, to;

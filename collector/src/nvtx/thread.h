@@ -10,8 +10,8 @@
 
 namespace lacuna::collector::nvtx {
 
-/// The ranges that a thread has open in a domain, by level. The end of a range is recorded if its beginning was, also
-/// when the recording has been switched off meanwhile, and only then: else it would end another range.
+/// The ranges that a thread has open in a domain, by level. The end of a range is recorded if, and only if, its
+/// beginning was, also when the recording has been switched off meanwhile. Otherwise it would end another range.
 struct Nesting {
   std::uint16_t level = 0;  ///< how many there are
   /// All from this level on were recorded when they began; below lies the topmost run of ranges that were not.

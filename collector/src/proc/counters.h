@@ -13,9 +13,9 @@
 
 namespace lacuna::collector::proc {
 
-/// Counter tracks of every process and thread, and of what this process, the recorder, runs itself: rates hold from the
-/// look before to this one, so they are stamped with the time of the one before. A value is written when it changes,
-/// and when recording has begun again.
+/// Counter tracks of every process and thread, and of what this process, the recorder, runs itself. Rates hold from the
+/// look before to this one, so they carry the time of the look before. A value is written when it changes, and when
+/// recording has begun again.
 class Counters {
  public:
   void look(const sampler::ProcessTree& tree, prof::Drainer::Access& access);

@@ -13,8 +13,8 @@
 
 namespace lacuna::collector::proc {
 
-/// Where the kernel's account cannot be had: looks at /proc again and again, and reports what changed as the same
-/// records. What begins and ends between two looks is not seen, and samples have no stacks.
+/// Stands in where the kernel's account cannot be had: looks at /proc again and again, and reports changes as the same
+/// records. It misses whatever begins and ends between two looks, and its samples have no stacks.
 class Scan {
  public:
   /// Follows `root` and its descendants, and what this process has adopted.

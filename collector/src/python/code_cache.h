@@ -42,7 +42,7 @@ class Code {
   std::unordered_map<std::int64_t, std::uint32_t> lines_;
 };
 
-/// The code objects of one process, by address. What was read once is used as long as the object there is the same.
+/// The code objects of one process, by address. Each is read once and used as long as the object there is the same.
 class CodeCache {
  public:
   /// `layout` and `memory` outlive it.

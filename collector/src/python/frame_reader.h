@@ -28,8 +28,8 @@ struct ThreadStack {
   std::vector<Frame> frames;  ///< from the inside out
 };
 
-/// Reads where all threads of an interpreter are while they run. What changed while it was read makes no sense, mostly:
-/// that is seen, and counted as torn.
+/// Reads where all threads of an interpreter are while they run. Data that changes during the read mostly makes no
+/// sense; it is recognised and counted as torn.
 class FrameReader {
  public:
   /// `memory` outlives it.

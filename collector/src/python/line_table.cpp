@@ -23,8 +23,8 @@ std::optional<std::uint32_t> lineOfPairs(std::span<const std::byte> table, std::
   return asLine(line);
 }
 
-/// Pairs of bytes: how long a range of instructions is, and how far its line is from the one before; -128 for a range
-/// without a line.
+/// Pairs of bytes: the length of a range of instructions, and the distance of its line from the one before. A distance
+/// of -128 marks a range without a line.
 std::optional<std::uint32_t> lineOfRanges(std::span<const std::byte> table, std::int64_t line, std::uint64_t offset) {
   constexpr std::int8_t kNoLine = -128;
   std::uint64_t end = 0;

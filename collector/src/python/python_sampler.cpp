@@ -34,7 +34,7 @@ constexpr std::uint64_t kRarer = 4;
 /// A thread beside the first one that stays where it is gets a row this often.
 constexpr std::int64_t kUnmovedNs = 1'000'000'000;
 constexpr std::int64_t kForgetNs = 10'000'000'000;
-/// Whoever announces without end must not fill our memory.
+/// A program that announces without end must not fill our memory.
 constexpr std::size_t kMostProcesses = 1024;
 /// In a row; the process may have begun to run another program, or to end.
 constexpr int kMostFailures = 20;

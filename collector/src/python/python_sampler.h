@@ -20,7 +20,7 @@
 namespace lacuna::collector::python {
 
 /// Looks from outside where the threads of Python programs are, many times a second. A thread of its own, between
-/// start() and finish(). What it finds is in the trace a moment later, so that nothing of it needs a recovery.
+/// start() and finish(). Its findings are in the trace a moment later, so nothing of them needs a recovery.
 class PythonSampler {
  public:
   struct Settings {

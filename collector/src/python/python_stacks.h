@@ -21,8 +21,8 @@ class PythonStacks {
  public:
   /// The number of a function; 0 for none that a program has.
   std::uint32_t numberOf(const std::string& function, const std::string& file);
-  /// The innermost of the frames, which are given from the inside out. Of more stacks than there may be, the outer
-  /// part.
+  /// The innermost of the frames, which are given from the inside out. Beyond the most stacks, only the outer part is
+  /// kept.
   prof::FrameId add(const std::vector<Frame>& frames, prof::Drainer::Access& access);
 
  private:

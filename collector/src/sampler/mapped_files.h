@@ -16,8 +16,8 @@ namespace lacuna::collector::sampler {
 /// descriptor is the caller's.
 int openMapped(const PerfRecord& map);
 
-/// Finds the files that processes map while these live: a process may have another root, or another file system in a
-/// folder, so that here its paths lead to other files.
+/// Finds the files that processes map, while these live. A process may have another root, or another file system in a
+/// folder, so its paths may lead to other files here.
 class MappedFiles {
  public:
   MappedFiles() = default;

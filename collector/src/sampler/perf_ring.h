@@ -11,8 +11,9 @@
 
 namespace lacuna::collector::sampler {
 
-/// The kernel's account of one process and all that descend from it, even when they leave its session: forks, names and
-/// ends; with `samplePeriodNs` also context switches, mappings and samples of their CPU time with call chains.
+/// The kernel's account of one process and all its descendants, even when they leave its session. It holds forks, names
+/// and ends. With `samplePeriodNs` it also holds context switches, mappings and samples of their CPU time with call
+/// chains.
 class PerfRings {
  public:
   /// Follows `pid` from here on; it should be about to exec. Answers 0, or the errno of the kernel's refusal.

@@ -16,8 +16,8 @@
 namespace lacuna::collector::sampler {
 
 /// Turns records, in the order of time, into processes, threads, CPU samples and thread states. It does not matter
-/// whether they come from the kernel or from looking at /proc. Of samples and states only what lies in a window of the
-/// recording is written; who lives is followed all the time.
+/// whether they come from the kernel or from looking at /proc. Samples and states are written only inside a window of
+/// the recording; processes and threads are followed all the time.
 class ProcessTree {
  public:
   /// 0 where no samples are to come.

@@ -50,8 +50,8 @@ struct FrameNames {
   std::vector<std::string> notes;        ///< which files gave no names, and why
 };
 
-/// The call stacks of all processes as one tree, each frame with its caller, the same place of a library being one
-/// place whatever process it is in.
+/// The call stacks of all processes as one tree, each frame with its caller. A place in a library is one place in every
+/// process.
 class Stacks {
  public:
   std::uint32_t moduleOf(const symbols::ModuleFile& file);

@@ -25,11 +25,12 @@ constexpr prof::TimeNs kForever = INT64_MAX;
 constexpr std::int64_t kLookEveryNs = 100'000'000;
 /// A full buffer wakes earlier. Each time takes a core from the program where it computes on all of them.
 constexpr int kReadEveryMs = 100;
-/// Where only the tree is followed, the kernel wakes when somebody begins or ends. What comes then is taken together.
+/// Where only the tree is followed, the kernel wakes when somebody begins or ends. Records that come soon after are
+/// taken together.
 constexpr int kFollowEveryMs = 2000;
 constexpr int kTogetherMs = 20;
-/// Looking at /proc for thread states, where the kernel's account cannot be had: a look costs some 0.1 ms of a core, so
-/// where it is for the states alone it is done less often.
+/// Looking at /proc for thread states, where the kernel's account cannot be had. A look costs some 0.1 ms of a core, so
+/// looks for the states alone are rarer.
 constexpr std::int64_t kStateEveryNs = 10'000'000;
 constexpr std::int64_t kStateBesideTimersEveryNs = 20'000'000;
 /// Somebody may run one program after another without a pause.

@@ -16,8 +16,8 @@ class Window {
  public:
   /// `control` outlives it.
   explicit Window(const Control& control) : control_(control) {}
-  /// Appends a record for each time that it was opened or closed since the last look, at that time, but in order and
-  /// none later than now.
+  /// Appends a record for each time that it was opened or closed since the last look. Each carries that time, but
+  /// records stay in order and none is later than now.
   void look(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
   [[nodiscard]] bool isOpen() const { return open_; }
   /// Number of times that it was opened, as far as the looks have found.

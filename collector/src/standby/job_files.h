@@ -11,8 +11,8 @@
 
 #include "lacuna/prof/result.h"
 
-/// The files through which `lacuna trigger` and the keepers of a job meet, in the job's folder. It may be on a file
-/// system that machines share: a file is replaced as a whole, and read by its name, so that each look reaches the
+/// The files through which `lacuna trigger` and the keepers of a job meet, in the job's folder. The folder may be on a
+/// file system that machines share. So a file is replaced as a whole and read by its name, and each look reaches the
 /// server. Nothing else connects the machines.
 namespace lacuna::collector::standby {
 

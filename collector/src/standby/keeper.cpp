@@ -68,7 +68,7 @@ Keeper::Keeper(const RunOptions& options, fs::path job, fs::path folder, Standby
 Keeper::~Keeper() {
   for (auto& [owner, kept] : kept_) {
     if (kept.capture) finishCapture(kept, Rank::State::Failed, "its keeper has ended");
-    // Whoever triggered reads it, and takes it away.
+    // The process that triggered reads it, and takes it away.
     if (!isWanted(kept)) removeRank(job_, kept.rank);
   }
   page_.reset();

@@ -17,8 +17,8 @@
 
 namespace lacuna::collector::standby {
 
-/// Keeps the processes of one tree on standby: shows their steps in the job's folder, and records each that is asked
-/// for into a file of its own there. One thread.
+/// Keeps the processes of one tree on standby. It shows their steps in the job's folder, and records each requested
+/// process into a file of its own there. One thread.
 class Keeper {
  public:
   /// Makes the folder where it is missing. `options` outlives the keeper.

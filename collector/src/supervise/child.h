@@ -49,9 +49,9 @@ struct Reaped {
 /// Collects every child that has ended, orphans included; never blocks.
 Reaped reap(pid_t watched);
 
-/// Stops this process, as a shell expects of a job whose program `child` was stopped, until the program runs again or
-/// is gone, whoever was told to continue. The number of the process that looked after it: a SIGCONT of that one means
-/// nothing. 0 when there was none.
+/// Stops this process, as a shell expects of a job whose program `child` was stopped. A helper process wakes it when
+/// the program runs again or is gone; a SIGCONT from elsewhere wakes it too. Returns the helper's process id, whose
+/// SIGCONT means nothing, or 0 when there was none.
 pid_t stopAlong(pid_t child);
 
 /// Makes this process the foster parent of orphans, so that a daemonised grandchild can be waited for.

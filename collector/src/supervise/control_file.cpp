@@ -40,7 +40,7 @@ PageFile<Page>::~PageFile() {
 
 namespace {
 
-/// Whoever writes to a page that has no room on the disk is killed. 0, or an errno.
+/// A process that writes to a page without room on the disk is killed. Returns 0, or an errno.
 int backPage(int fd, std::size_t bytes) {
   return posix_fallocate(fd, 0, static_cast<off_t>(bytes));
 }

@@ -124,7 +124,7 @@ void inspectElf(const std::string& head, const ImageFile& file, Program& program
   program.staticBinary = !interpreter && !loader;
 }
 
-/// As the kernel sees it when it sets AT_SECURE. Of a script it asks the interpreter.
+/// As the kernel sees it when it sets AT_SECURE. For a script the kernel checks the interpreter.
 Privilege privilegeOf(const fs::path& path) {
   struct stat info {};
   struct statvfs where {};

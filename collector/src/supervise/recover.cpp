@@ -42,8 +42,8 @@ prof::Result<prof::DrainStats> recover(const std::filesystem::path& directory, c
                                        bool keep, prof::Existing existing) {
   const std::optional<std::string> journal = readJournal(sampler::Journal::framesOf(directory));
   const auto addStacks = [&](prof::Drainer::Access& access) {
-    // Frames are in the journal before they are in the trace: those that the trace does not know yet are of samples
-    // that are lost, and their numbers will be given to others.
+    // Frames are in the journal before they are in the trace. Frames that the trace does not know yet belong to lost
+    // samples, and others will get their numbers.
     sampler::Stacks stacks;
     if (journal && journal->empty()) return;
     if (!journal || !stacks.load(*journal, access.newFrame())) {

@@ -136,7 +136,7 @@ class Supervisor {
   }
 
   /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another. Making the folder of the recording
-  /// claims the name in one step, so that of runs which start at the same time (mpirun) each has a number of its own.
+  /// claims the name in one step, so runs that start at the same time (mpirun) get a number each.
   prof::Status claimFreeName() {
     const std::string stem = fs::path(nameOfRun(options_.command)).stem().string();
     std::error_code error;
@@ -449,7 +449,7 @@ class Supervisor {
     tellOfDump({wish, 0, drainer_->flush().ok()});
   }
 
-  /// To whoever asked for it from outside.
+  /// Reports to the process that asked for it from outside.
   void tellOfDump(const FlightRecorder::Answer& answer) {
     Control& control = *control_->operator->();
     if (answer.wish == 0 || answer.wish == control.dumpsDone.load()) return;
@@ -512,7 +512,7 @@ class Supervisor {
                                   (flushed ? why : flushed).error().message, recording_.string());
   }
 
-  /// The outcome of each setting is in the trace too, for whoever compares traces later.
+  /// The outcome of each setting is in the trace too, for later comparisons of traces.
   void noteSettings() {
     const auto outcomes = readOutcomes(outcomesFile());
     for (const Setting& setting : options_.settings) report_.settings.push_back(describe(setting, outcomes));
@@ -657,7 +657,8 @@ class Supervisor {
   std::unique_ptr<prof::Drainer> drainer_;  ///< none for a flight recorder
   std::unique_ptr<FlightRecorder> flight_;
   std::size_t logged_ = 0;  ///< of the notes, those in the trace
-  /// As notes, of what took too little of the run to matter to whoever waits for its end: for the trace's log alone.
+  /// Like notes, but for the trace's log alone: they took too little of the run to matter to the user who waits for its
+  /// end.
   std::vector<std::string> asides_;
   sampler::Choice sampler_;
   std::map<std::string, Obstacle> obstacles_;  ///< of files that programs executed; the watcher's until it has finished

@@ -39,7 +39,7 @@ std::string moduleBuildId(Dwfl_Module* module) {
 }
 
 /// Finds separate debug information by the build id, or by the link in the file, where the build id is the same.
-/// libdw's own search opens whatever lies beside the program, and a pipe there would hold it for ever.
+/// libdw's own search opens any file beside the program, and a pipe there would hold it for ever.
 int findDebugInfo(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base, const char* path,
                   const char* link, GElf_Word checksum, char** found) {
   const int byId = dwfl_build_id_find_debuginfo(module, userdata, name, base, path, link, checksum, found);

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The library that `lacuna run` preloads where the kernel does not sample: each thread gets a timer of its own CPU
-// time, whose signal makes it write down its own call chain. It lives in programs that know nothing of it, so the
-// handler takes no lock, allocates nothing and calls nothing but the clock; it needs libc alone and throws nothing; and
-// a program that wants our signal for itself gets it.
+// The library that `lacuna run` preloads where the kernel does not sample. Each thread gets a timer of its own CPU
+// time, whose signal makes it write down its own call chain. The library lives in programs that know nothing of it. So
+// the handler takes no lock, allocates nothing and calls nothing but the clock. The library needs libc alone and throws
+// nothing. A program that wants our signal for itself gets it.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

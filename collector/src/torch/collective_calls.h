@@ -21,8 +21,8 @@ struct CollectiveCall {
   std::uint32_t thread = 0;
 };
 
-/// The calls that wait for their execution. Those of one kind are begun and taken up in one order; groups overtake
-/// each other. Of any thread; allocates nothing. Of too many that nothing takes up the earliest of a kind are dropped.
+/// The calls that wait for their execution. Those of one kind are begun and taken up in one order; groups overtake each
+/// other. Safe for any thread; allocates nothing. When too many of a kind wait, the earliest are dropped.
 class CollectiveCalls {
  public:
   static constexpr std::size_t kMost = 256;  ///< of a kind

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-/// The reports of PyTorch's allocators to a profiler, taken without being its profiler: the calls to
-/// c10::reportMemoryUsageToProfiler in libc10 and libc10_cuda are led to us first, and on to PyTorch.
+/// The reports of PyTorch's allocators to a profiler, taken without being its profiler. The calls to
+/// c10::reportMemoryUsageToProfiler in libc10 and libc10_cuda reach us first, and then PyTorch.
 namespace lacuna::collector::torch {
 
 /// Begins; `cpu`: the CPU's allocations too (they are many and rarely matter where a GPU works). Returns the number of
@@ -19,7 +19,7 @@ void stopWatchingMemory();
 /// their own.
 void setRole(std::uint8_t role);
 
-/// Says that living memory, reported before, is this tensor's. `cudaDevice`: -1 for the CPU.
+/// Attributes living memory, reported before, to this tensor. `cudaDevice`: -1 for the CPU.
 void attributeTensor(std::uint64_t address, std::uint64_t bytes, std::uint8_t role, std::int32_t cudaDevice,
                      const char* name);
 

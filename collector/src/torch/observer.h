@@ -7,8 +7,8 @@
 #include "torch/inputs.h"
 
 /// Sees every operator that PyTorch runs, through PyTorch's own observers (at::addGlobalCallback). We are built without
-/// its headers: the functions are found by name in the loaded libtorch_cpu, and the caller has checked that the
-/// installed header declares the callback as we do.
+/// its headers and find the functions by name in the loaded libtorch_cpu. The caller has checked that the installed
+/// header declares the callback as we do.
 namespace lacuna::collector::torch {
 
 enum class Observing : int {
@@ -30,8 +30,8 @@ void sayExecutions(bool on);
 /// Another recording has begun, which does not know the CPU's queue.
 void announceQueueAgain();
 
-/// Where a RecordFunction keeps its autograd sequence number is found by looking: begins to watch the operators of this
-/// thread for a place that holds `expected`.
+/// Searches for the place where a RecordFunction keeps its autograd sequence number. Begins to watch the operators of
+/// this thread for a place that holds `expected`.
 void expectSequence(std::int64_t expected);
 /// The place that held every number expected so far, once at least three were; -1 when there is none or more than one.
 int settleSequence();

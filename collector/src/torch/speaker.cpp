@@ -24,7 +24,7 @@
 namespace lacuna::collector::torch {
 namespace {
 
-// The other payloads of the schema that PyTorch has something to say for; the mapper takes fields by name.
+// The other payloads of the schema that PyTorch can fill; the mapper takes fields by name.
 struct StepPayload {
   std::uint64_t index, samples;
 };
@@ -142,8 +142,8 @@ void registerInfoSchemas() {
                                                  LACUNA_FIELD(KnobPayload, value, NVTX_REGISTERED_STRING_HANDLE)});
 }
 
-/// Texts that were sent before, with their handles. Names of operators come from PyTorch as text and are few; what does
-/// not fit any more (names that a program makes up as it goes) is sent as plain text.
+/// Texts that were sent before, with their handles. Names of operators come from PyTorch as text and are few. Names
+/// beyond the room (a program may make them up as it goes) are sent as plain text.
 class Names {
  public:
   nvtxStringHandle_t handle(std::string_view text) {
@@ -320,7 +320,7 @@ Is kindOf(const char* name) {
   return text.starts_with("empty") || text.starts_with("new_empty") || text == "resize_" ? Is::Room : Is::Operator;
 }
 
-/// Whoever asks for memory: who called aten::empty matters more than that it was called.
+/// The operator that asks for memory: the caller of aten::empty matters more than that call.
 nvtxStringHandle_t innermostOperator() {
   nvtxStringHandle_t room = nullptr;
   for (int i = tStack != nullptr ? tStack->depth : 0; i > 0; --i) {

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-/// Says over NVTX, in the schema of docs/nvtx-schema.md, what PyTorch does. Every function may be called from any
-/// thread and, with no tool attached, costs a branch. A thread's ranges nest: closing a range closes those inside it
-/// too, so that what an exception left open does not shift what follows.
+/// Sends what PyTorch does over NVTX, in the schema of docs/nvtx-schema.md. Any thread may call every function. With no
+/// tool attached a call costs a branch. A thread's ranges nest: closing a range closes those inside it too, so a range
+/// that an exception left open does not shift the ranges that follow.
 namespace lacuna::collector::torch {
 
 enum class Category : std::uint32_t { None, Step, Phase, Operator, Module, Loader, Execution, Memory, Sync, Info };
@@ -39,19 +39,19 @@ int openOperator(const char* name, const OperatorNote& note, const void* owner);
 int openStep(std::uint64_t index, std::uint64_t samples);
 int openLoader(const char* stage, const LoaderNote& note);
 int openExecution(const char* name, std::uint64_t correlation, const void* owner);
-/// A collective is begun here and now; whoever executes it does so later, on a thread of its own.
+/// A collective is begun here and now; its execution comes later, on a thread of its own.
 void noteCollectiveCall(const char* name, std::uint64_t correlation);
 /// The collectives that this thread executes are a queue of the CPU device. This one was begun by the earliest call of
-/// its kind that no other execution has taken, else by one of a kind that nothing executes by its name; without one it
-/// is a range like any other.
+/// its kind that no other execution has taken. Else it was begun by a call of a kind that nothing executes by its name.
+/// Without such a call it is a range like any other.
 int openCollective(const char* name, const void* owner);
 
 /// Closes every range of this thread above `level`.
 void closeTo(int level);
 /// Closes the ranges of `owner` and what is inside them; nothing when it has none open on this thread.
 void closeOwner(const void* owner);
-/// While it is on, this thread does everything for its events but hand them to whoever listens: what that takes can be
-/// timed, and is not recorded. Ranges that are open when it changes stay open.
+/// While it is on, this thread does everything for its events but hand them to a listener. The work can be timed, and
+/// is not recorded. Ranges that are open when it changes stay open.
 void rehearse(bool on);
 /// Operators that are open on this thread.
 unsigned operatorsOpen();
@@ -59,7 +59,7 @@ unsigned operatorsOpen();
 void knob(const char* name, const char* value);
 void loaderDepth(std::uint32_t loader, std::int64_t ready);
 void nameThread(const char* name);
-/// Says that queue 0 exists: the CPU, where operators of a CPU-only build run.
+/// Announces queue 0: the CPU, where operators of a CPU-only build run.
 void announceCpuQueue();
 
 enum class MemoryAction : std::uint8_t { Allocate, Free };

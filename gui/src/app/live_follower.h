@@ -13,7 +13,7 @@
 namespace lacuna::gui {
 
 /// Watches the .lcn file of an open trace that is still being recorded, and hands out the trace anew whenever the file
-/// has grown: what was added is read and laid out, on the thread pool, one look at a time.
+/// has grown. The thread pool reads and lays out the additions, one look at a time.
 class LiveFollower : public QObject {
   Q_OBJECT
 

@@ -30,8 +30,8 @@ class LongJob {
           },
           Qt::QueuedConnection);
     }
-    /// A function that the work calls to report how far it is (0 … 1, and what else there is to report): each percent
-    /// is handed to tell() once, as by post(). Answers wanted().
+    /// A function that the work calls to report how far it is: 0 … 1, and any further values. `tell` gets each percent
+    /// once, as by post(). Answers wanted().
     template <class Tell>
     [[nodiscard]] auto progress(Tell tell) const {
       return [turn = *this, tell = std::move(tell), told = -1](double share, const auto&... more) mutable {

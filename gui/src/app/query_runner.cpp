@@ -39,7 +39,7 @@ std::filesystem::path placeOf(const QString& path) {
   return place ? *std::move(place) : std::filesystem::path(path.toStdString());
 }
 
-/// Comma-separated values, first the names of the columns. What was in the file before stays until all is written, and
+/// Comma-separated values, first the names of the columns. The old content of the file stays until all is written, and
 /// a link goes on leading there.
 class CsvFile {
  public:

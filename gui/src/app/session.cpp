@@ -66,7 +66,7 @@ QString sessionKey(const QString& path) {
   return QStringLiteral("session/") + QString::fromLatin1(hash.toHex());
 }
 
-/// Tells a recording from another one under the same name.
+/// Distinguishes a recording from another one under the same name.
 QString recordingOf(const Trace& trace) {
   const bool known = trace.store->rows<prof::Process>() > 0;
   const std::uint32_t pid = known ? trace.store->row<prof::Process>(0).osPid : 0;

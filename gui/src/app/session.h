@@ -10,9 +10,9 @@ namespace lacuna::gui {
 
 class TimelineView;
 
-/// Remembers the state of a trace between two times that it is opened: the stretch that was shown, bookmarks and notes,
-/// which tracks were folded or pinned, and the page. Kept in the settings under the path of its file, for that
-/// recording alone and for the traces that were opened last.
+/// Remembers the state of a trace from one opening to the next: the stretch shown, bookmarks and notes, folded or
+/// pinned tracks, and the page. Kept in the settings under the path of its file, for that recording alone and for the
+/// traces that were opened last.
 void saveTraceSession(const Trace& trace, const TimelineView& view, const QString& page);
 /// Puts the view back as it was, and answers with the page; the first page for a trace that is new.
 QString restoreTraceSession(const Trace& trace, TimelineView& view);

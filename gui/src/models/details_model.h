@@ -13,7 +13,7 @@ namespace lacuna::gui {
 using DetailRows = std::vector<std::pair<QString, QString>>;
 
 /// The operation that a communication kernel carries out, and the arguments of an event that have no column of their
-/// own, as the source of the trace named and ordered them. Slow when it is the first of its trace; safe on any thread.
+/// own. The source of the trace named and ordered them. Slow when it is the first of its trace; safe on any thread.
 DetailRows argumentsOf(const Trace& trace, const analyzer::EventRef& event);
 
 /// Everything the trace knows about one event: a name and a value per row.

@@ -59,7 +59,7 @@ struct SqlRows {
 };
 
 /// A query's answer, growing while the query runs. Cells become QStrings only when they are shown. Sorting (nothing
-/// first, then numbers, then texts in any case) and filtering run on the thread pool; the new order arrives when it is
+/// first, then numbers, then texts in any case) and filtering run on the thread pool. The new order arrives when it is
 /// ready, and anew as more rows come.
 class SqlModel : public QAbstractTableModel {
   Q_OBJECT

@@ -32,10 +32,10 @@ std::size_t rowsOf(const TableData& table);
 /// A cell of comma-separated values, in quotes where it needs them.
 QString csvCell(const QString& text);
 
-/// A finished table of any length. Rows are formatted as they are shown; sorting and filtering run on the thread pool
-/// and the new order arrives when it is ready, unless another is asked for meanwhile; what was sorted stays so, so that
-/// a filter changed or taken away sorts nothing. A view learns of the first kStretch rows and of more as it comes to
-/// their end, since views spend time and memory on every row they know of.
+/// A finished table of any length. Rows are formatted as they are shown. Sorting and filtering run on the thread pool.
+/// The new order arrives when it is ready, unless another is asked for meanwhile. Sorted rows stay sorted, so a filter
+/// changed or taken away sorts nothing. A view learns of the first kStretch rows and of more as it comes to their end,
+/// since views spend time and memory on every row they know of.
 class TableModel : public QAbstractTableModel {
   Q_OBJECT
 

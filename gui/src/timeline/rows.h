@@ -62,10 +62,10 @@ inline constexpr int kQuietHeight = 24;
 
 /// A counter that never was anything but zero. Those of a group share one row, unless they are asked for.
 bool isQuiet(const analyzer::Track& track);
-/// Where every track lies, from y = 0 down, in logical pixels. What threads and devices do comes before the counters of
-/// processes, which follow below the last device.
+/// Where every track lies, from y = 0 down, in logical pixels. The tracks of threads and devices come first; the
+/// counters of processes follow below the last device.
 std::vector<Row> layOut(const analyzer::TrackSet& tracks, const RowOptions& options);
-/// The key of what a group is of, or a track of it, whatever it is called and wherever it lies: the same while a
+/// The key of a group or a track by the thing that it shows, whatever its name and place. It stays the same while a
 /// recording goes on, and when its file is opened again.
 std::string keyOf(const analyzer::TrackGroup& group);
 std::string keyOf(const analyzer::Track& track);
@@ -74,12 +74,12 @@ std::string keyOf(const analyzer::Track& track);
 RowOptions movedTo(const analyzer::TrackSet& from, const RowOptions& options, const analyzer::TrackSet& to);
 /// The same row, found in the same way.
 std::optional<RowKey> movedTo(const analyzer::TrackSet& from, const RowKey& key, const analyzer::TrackSet& to);
-/// The rows that evidence is about, the most telling first: the queue's work, the memory of a moment, the thread's
+/// The rows that evidence is about, the most relevant first: the queue's work, the memory of a moment, the thread's
 /// ranges and calls, the device's ledger.
 std::vector<RowKey> rowsOf(const analyzer::TrackSet& tracks, const analyzer::Evidence& evidence);
 /// The same choices, but with all of these rows shown.
 RowOptions showing(const analyzer::TrackSet& tracks, RowOptions options, std::span<const RowKey> wanted);
-/// Where a row lies among those below the pinned ones. Of a ledger that is not there its group; else nothing.
+/// Where a row lies among those below the pinned ones. A missing ledger gives its group, a missing track null.
 const Row* findRow(std::span<const Row> rows, const RowKey& key);
 /// The position to scroll a window of this height to, so that as many of the rows as fit, from the first on, can be
 /// seen: `scrolled`, if they can already.

@@ -83,7 +83,7 @@ struct Hit {
   std::size_t row = 0;
   int lane = -1;
   std::size_t event = analyzer::Lane::kNone;  ///< of that lane, or the sample of a counter
-  analyzer::Cell cell;                        ///< what the pixel shows, where events are too small to tell apart
+  analyzer::Cell cell;                        ///< what the pixel shows, where events are too small to separate
 };
 /// x in logical pixels of a canvas `width` wide, y in the rows' coordinates.
 Hit hitTest(const Scene& scene, double x, int y, int width);

@@ -15,7 +15,7 @@ namespace lacuna::gui {
 
 /// A time at an axis, where nothing has no unit.
 std::string axisText(double ns);
-/// A moment since the trace's beginning, fine enough to tell neighbours `stepNs` apart.
+/// A moment since the trace's beginning, fine enough to separate neighbours `stepNs` apart.
 std::string momentText(prof::TimeNs sinceStart, prof::TimeNs stepNs);
 /// A counter's value in its unit ("bytes" are scaled, others are followed by the unit).
 std::string valueText(double value, std::string_view unit);

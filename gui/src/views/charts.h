@@ -42,7 +42,7 @@ class LedgerBar : public QWidget {
 };
 
 /// The length that a chart of steps should reach. A few steps, warm-up above all, may take many times as long as the
-/// rest, which would be flat beside them: those are cut off, and the chart shows it.
+/// rest, which would be flat beside them. The chart cuts them off and shows that.
 std::int64_t stepScale(const analyzer::Steps& steps);
 /// The next number at or above v that is round, and round when divided by four.
 double roundUp(double v);

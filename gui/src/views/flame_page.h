@@ -22,7 +22,7 @@ class FlamePage : public Page {
  public:
   explicit FlamePage(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. What was set up stays.
+  /// The same trace with more in it. All settings stay.
   void setGrown(const TracePtr& trace);
   /// Empty: everything.
   void setWindow(std::optional<prof::TimeWindow> window);

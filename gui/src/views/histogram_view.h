@@ -17,7 +17,7 @@ class HistogramView : public QWidget {
  public:
   HistogramView(analyzer::TrackKind kind, QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. What is shown belongs to the table beside it, and comes anew with that.
+  /// The same trace with more in it. The histogram belongs to the table beside it, and is renewed with it.
   void setGrown(const TracePtr& trace) { trace_ = trace; }
   void setName(const QString& name);
   void setDark(bool dark);

@@ -21,9 +21,9 @@ class MemoryChart : public QWidget {
  public:
   explicit MemoryChart(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. What is shown and marked stays.
+  /// The same trace with more in it. The curve and the marks stay.
   void setGrown(const TracePtr& trace);
-  /// Whose memory: without one, that of the device that uses most.
+  /// The device whose memory is shown: without one, the device that uses most.
   void setDevice(std::optional<prof::DeviceId> device);
   struct Peak {
     prof::TimeNs timeNs = 0;

@@ -26,14 +26,14 @@ class TablePage;
 class TreemapView;
 
 /// Memory of a device over time and what is alive at the cursor (at the peak until one is set), what leaks, and what
-/// would help. Of several devices the one with the highest peak is shown until another is chosen.
+/// would help. With several devices, it shows the one with the highest peak until another is chosen.
 class MemoryPage : public Page {
   Q_OBJECT
 
  public:
   explicit MemoryPage(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. What was set up stays, and what was found in it until the next analysis.
+  /// The same trace with more in it. All settings stay, and the findings stay until the next analysis.
   void setGrown(const TracePtr& trace);
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
   void setDark(bool dark);
@@ -52,7 +52,7 @@ class MemoryPage : public Page {
   [[nodiscard]] MemoryChart* chart() const { return chart_; }
   [[nodiscard]] TreemapView* map() const { return map_; }
   [[nodiscard]] const std::shared_ptr<const analyzer::MemoryMoment>& moment() const { return moment_; }
-  /// Whose memory is shown, where there are several.
+  /// The choice of the device whose memory is shown, where there are several.
   [[nodiscard]] QComboBox* devices() const { return devices_; }
   /// The edits that would bring down the peak of the device that is shown.
   [[nodiscard]] const std::vector<analyzer::PeakEdit>& peakEdits() const { return peakEdits_; }

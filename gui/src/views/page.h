@@ -6,9 +6,9 @@
 
 namespace lacuna::gui {
 
-/// A page that the window's page bar turns to. Then the keys go to the page's subject. It is no focus proxy of the
-/// page: that would take every Tab which comes in from the page bar, and what stands before it would be out of Tab's
-/// reach.
+/// A page that the window's page bar turns to. Then the keys go to the page's subject. The subject is no focus proxy of
+/// the page. A proxy would take every Tab that comes in from the page bar, so Tab would not reach the widgets before
+/// it.
 class Page : public QWidget {
  public:
   using QWidget::QWidget;

@@ -21,7 +21,7 @@ class StepStack : public QAbstractScrollArea {
 
   explicit StepStack(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. What was found in it so far stays until the next analysis.
+  /// The same trace with more in it. The findings so far stay until the next analysis.
   void setGrown(const TracePtr& trace);
   void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
   void setLedgers(LedgerStrips strips);

@@ -25,8 +25,8 @@ class TablePage : public Page {
   void addControl(QWidget* control);
   /// `wide` is the column that takes the room that is left.
   void setTable(TableData table, int wide = 0);
-  /// The same table with other figures, as of a trace that has grown: how it is sorted, how wide its columns are, what
-  /// is selected (rows are known by their texts) and where it is scrolled to stay.
+  /// The same table with other figures, as of a trace that has grown. Its sorting, column widths, selection and scroll
+  /// position stay. Rows are known by their texts.
   void renewTable(TableData table, int wide = 0);
   /// Selects the n-th row of the data, wherever sorting has put it.
   void showSourceRow(std::size_t row);

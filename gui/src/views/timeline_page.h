@@ -30,7 +30,7 @@ class TimelinePage : public Page {
  public:
   explicit TimelinePage(QWidget* parent = nullptr);
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. What was set up stays; a view that reached the end goes on reaching it.
+  /// The same trace with more in it. All settings stay; a view that reached the end goes on reaching it.
   void setGrown(const TracePtr& trace);
   void setDark(bool dark);
   [[nodiscard]] TimelineView* view() const { return view_; }

@@ -40,8 +40,8 @@ class TimelineView : public QWidget {
   explicit TimelineView(QWidget* parent = nullptr);
 
   void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. What was set up stays, the ledgers until there are new ones; a view that reached
-  /// the end goes on reaching it.
+  /// The same trace with more in it. All settings stay, and the ledgers stay until there are new ones. A view that
+  /// reached the end goes on reaching it.
   void setGrown(const TracePtr& trace);
   void setDark(bool dark);
   /// Strips to show below the names of their devices; null for none.
@@ -89,7 +89,7 @@ class TimelineView : public QWidget {
   [[nodiscard]] bool measuring() const { return measuredFrom_.has_value(); }
   /// To the next one, or the one before; after the last comes the first.
   void jumpToBookmark(int step);
-  /// Tells screen readers what is selected now, or was done.
+  /// Announces to screen readers what is selected now, or was done.
   void say(const QString& what);
   [[nodiscard]] const QString& said() const { return said_; }
   void toEnd();

@@ -60,8 +60,8 @@ class InputFile {
   mutable std::atomic<std::uint64_t> bytesRead_{0};
 };
 
-/// A file that grows by whole pieces: a piece that cannot be written completely is taken back, so that what was written
-/// before stays as it was.
+/// A file that grows by whole pieces. A piece that cannot be written completely is taken back, so the pieces before
+/// stay as they were.
 class OutputFile {
  public:
   /// Creates or truncates.
@@ -74,8 +74,8 @@ class OutputFile {
   Status cut(std::uint64_t size);
   /// Brings what was appended, and the file's name, onto the disk.
   Status sync();
-  /// Gives the file another name on its file system, in one step. What was appended before is on the disk first, and
-  /// the name afterwards.
+  /// Gives the file another name on its file system, in one step. Data appended before is on the disk first, and the
+  /// name afterwards.
   Status moveTo(const std::filesystem::path& path, Existing existing);
   Status close();
   [[nodiscard]] std::uint64_t size() const { return size_; }

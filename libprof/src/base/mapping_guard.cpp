@@ -14,8 +14,8 @@
 namespace lacuna::prof {
 
 // Segments could be read with pread() instead, where a short file is an error, or lie in a sealed memory file. But both
-// sides change the free list in place, so a copy is not enough, and a memory file is gone when both processes were
-// killed, while recover() finds a file. The guard costs nothing until a file is shortened.
+// sides change the free list in place, so a copy is not enough. A memory file is gone when both processes were killed,
+// while recover() finds a file. The guard costs nothing until a file is shortened.
 
 /// A guarded mapping. Slots are never freed: a handler may go through them at any moment.
 struct MappingGuard::Slot {

@@ -58,7 +58,7 @@ Status BlockSink::finish(Encoder& encoder) {
   if (status_.ok()) status_ = file_.append(encodeFooter(footer), {});
   if (status_.ok()) status_ = file_.sync();
   if (!status_.ok()) {
-    // Whoever cuts something off may try again, with another index.
+    // A caller that cuts something off may try again, with another index.
     std::erase_if(blocks_, [&](const BlockEntry& entry) { return entry.offset >= footer.indexOffset; });
     (void)file_.cut(footer.indexOffset);
     return status_;

@@ -11,8 +11,8 @@
 #include "format/layout.h"
 
 /// A column of a block as bytes and back. The numbers are first predicted (from the row before, from other columns), or
-/// replaced by their position in a dictionary; what is left is cut into byte planes, and each plane is a zstd frame, or
-/// raw where zstd does not help, or nothing where all of it is zero.
+/// replaced by their position in a dictionary. The rest is cut into byte planes. Each plane is a zstd frame, raw where
+/// zstd does not help, or nothing where all of it is zero.
 namespace lacuna::prof::format {
 
 struct ColumnView {

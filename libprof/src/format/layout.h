@@ -28,8 +28,8 @@ inline constexpr std::size_t kFooterBytes = 40;
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
 inline constexpr std::uint64_t kMaxBodyBytes = std::uint64_t{1} << 28;
 inline constexpr std::uint32_t kMaxBlockRows = std::uint32_t{1} << 20;
-/// A block has at least one byte for this many rows (padded if need be), so what a reader allocates is bounded by the
-/// size of the file.
+/// A block has at least one byte for this many rows (padded if need be). So the size of the file bounds what a reader
+/// allocates.
 inline constexpr std::uint64_t kMaxRowsPerByte = 16;
 /// A blob does not shrink by more than this; one that would is kept as it is.
 inline constexpr std::uint64_t kMaxBlobRatio = 64;

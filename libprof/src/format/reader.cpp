@@ -231,7 +231,7 @@ Result<bool> Reader::refresh() {
   if (*size < impl_->list.end || impl_->list.complete) {
     return Error{fmt::format("{} was rewritten while it was open: open it again", impl_->file.path().string())};
   }
-  // Whoever has a copy goes on with what there was.
+  // Copies go on with what there was.
   if (impl_.use_count() > 1) impl_ = std::make_shared<Impl>(*impl_);
   if (Status status = impl_->grow(*size); !status.ok()) return status.error();
   return true;

@@ -30,7 +30,7 @@ Status copyBlocks(const base::InputFile& file, const format::BlockList& list, fo
                   RecoverSummary& summary) {
   format::Bytes bytes;
   for (const format::BlockEntry& entry : list.blocks) {
-    // They speak of blocks that may have gone, and whoever needs them derives them again.
+    // They describe blocks that may have gone, and a reader that needs them derives them again.
     if (entry.kind == format::BlockKind::Derived) continue;
     bytes.resize(entry.bytes());
     if (Status status = file.read(entry.offset, bytes); !status.ok()) return status;

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 24;
-/// Ids that a file leaves out, where damage took their block: at most this many and one for each byte before the next
-/// block, or the ids of a few bytes would take gigabytes.
+/// The most ids that a file may leave out where damage took their block, besides one for each byte before the next
+/// block. Without a limit the ids of a few bytes would take gigabytes.
 constexpr std::uint64_t kMaxMissing = std::uint64_t{1} << 20;
 
 }  // namespace

@@ -48,7 +48,7 @@ class StringInterner {
 class StringStore {
  public:
   StringStore() : texts_(1) {}
-  /// Takes the strings block at this place of the file; false when its lengths contradict its size, or its ids leave
+  /// Takes the strings block at this place of the file. False when its lengths contradict its size, or its ids leave
   /// out more than can have been lost.
   bool add(base::Bytes blob, std::uint64_t offset);
   [[nodiscard]] std::string_view text(StringId id) const {

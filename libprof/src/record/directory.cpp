@@ -37,14 +37,14 @@ void collect(const fs::path& directory, RecordingFiles& files) {
   }
 }
 
-/// A folder on its way to be a recording. Of several that want the same one gets it: the one that makes the file of
-/// which the settings will be. Unless it is settled nothing is left of what it made.
+/// A folder on its way to be a recording. When several want the same folder, the one that creates the draft of the
+/// settings gets it. Unless it is settled, nothing is left of what it made.
 class Claim {
  public:
   Claim(const Folder& folder, bool fresh) : folder_(folder), fresh_(fresh), fd_(folder.createFile(kSettingsDraft)) {
     error_ = fd_ < 0 && errno != EEXIST ? errno : 0;
     if (fd_ < 0) return;
-    // Whoever came before has left its settings, or is about to.
+    // An earlier claimer has left its settings, or is about to.
     ours_ = folder.names(&error_).size() == 1;
   }
   Claim(const Claim&) = delete;
@@ -229,7 +229,7 @@ Result<std::string> removeFolder(const fs::path& directory) {
   if (!folder.ok()) return folder.error();
   std::vector<std::string> left;
   const SharedLink link = sharedLinkOf(*folder, settings->key);
-  // First, so that whoever is killed in the middle leaves no recording with a part missing.
+  // First, so that a process killed in the middle leaves no recording with a part missing.
   folder->removeSettings();
   if (link.folder) removeShared(*link.folder, left);
   if (link.state == SharedLink::State::Foreign) left.push_back(link.target.string());

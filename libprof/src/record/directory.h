@@ -23,14 +23,14 @@ struct RecordingFiles {
 };
 RecordingFiles listRecording(const std::filesystem::path& directory);
 
-/// Tells by the folders' times whether files may have come to a recording. To list it costs more than all else that an
+/// Checks by the folders' times whether files may have come to a recording. Listing it costs more than all else that an
 /// idle drainer does.
 class RecordingFolder {
  public:
   explicit RecordingFolder(const std::filesystem::path& directory);
   /// Call it before listing.
   void noteListing();
-  /// Says yes too often rather than too rarely: where a folder's time may be too coarse, and now and then.
+  /// True too often rather than too rarely: where a folder's time may be too coarse, and now and then.
   [[nodiscard]] bool mayHaveChanged() const;
 
  private:
@@ -43,8 +43,8 @@ class RecordingFolder {
 };
 
 Result<Settings> readSettings(const std::filesystem::path& directory);
-/// Somebody has deleted or moved the recording whose recordingKey() this was, and perhaps made another one in its
-/// place: it is not found here any more. Without a key (0) any recording will do.
+/// True when somebody has deleted or moved the recording with this recordingKey(), and perhaps made another one in its
+/// place. Without a key (0) any recording will do.
 bool isGone(const std::filesystem::path& directory, std::uint64_t key);
 
 std::filesystem::path checkpointPath(const std::filesystem::path& directory);
@@ -62,7 +62,7 @@ Result<std::string> removeFolder(const std::filesystem::path& directory);
 Result<std::string> removeFolder(const std::filesystem::path& directory, const std::filesystem::path& segments,
                                  std::uint64_t key);
 
-/// Held by whoever drains the recording; taken by another one at the end of its process, however that ends.
+/// Held by the drainer of the recording; another one takes it when that process ends, however that ends.
 class DrainLock {
  public:
   static Result<DrainLock> take(const std::filesystem::path& directory);

@@ -61,7 +61,7 @@ DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
 void DrainCore::lookForRecorders() {
   lastLook_ = Steady::now();
   folder_.noteListing();
-  // Whoever makes another recording in this one's place has a drainer of his own.
+  // Another recording in this one's place has a drainer of its own.
   if (place_.live && isGone(place_.directory, key_)) return;
   const RecordingFiles files = listRecording(place_.directory);
   for (const fs::path& path : files.recorders) openRecorder(path);

@@ -179,7 +179,7 @@ Result<std::string> Folder::readFile(const std::string& name, std::size_t most, 
   struct stat there {};
   int code = file.get() < 0 || fstat(file.get(), &there) != 0 ? errno : 0;
   if (code == 0 && !S_ISREG(there.st_mode)) code = EINVAL;
-  // A hole costs whoever made it nothing.
+  // A file with a hole costs its maker nothing, so the size is bounded.
   if (code == 0 && std::cmp_greater(there.st_size, most)) code = EFBIG;
   std::string bytes;
   std::array<char, 1 << 16> piece{};

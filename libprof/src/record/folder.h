@@ -13,7 +13,7 @@
 
 namespace lacuna::prof::recording {
 
-/// A folder that is held by its descriptor: whoever renames it, or puts a link in its place, changes nothing of what is
+/// A folder that is held by its descriptor. Renaming it, or putting a link in its place, changes nothing of what is
 /// checked and done here. No call follows a link that lies in it.
 class Folder {
  public:

@@ -85,8 +85,8 @@ LacunaName internSite(const SiteBody& site);
 /// Copies every name into a new mapping and makes `publish` happen before any further name is added.
 bool copyNames(Mapping& mapping, void (*publish)(Mapping&));
 
-/// A place for a record of `slots` slots that begins with `word`, on the calling thread; nullptr when nothing records
-/// or when it was dropped (and counted).
+/// A place for a record of `slots` slots that begins with `word`, on the calling thread. Nullptr when nothing records,
+/// or when the record was dropped (and counted).
 std::uint64_t* reserveSlow(std::uint64_t word, std::size_t slots);
 /// Flight recorder: writes a row to where the ring does not overwrite it. False when nothing records, when there is no
 /// ring, or when there is no more room for such rows.

@@ -57,7 +57,7 @@ std::uint64_t countNesting(ThreadEntry& entry, std::uint64_t word) {
   const bool opens = kindOf(word) != Kind::Pop;
   GapDomain* gap = gapOf(entry, domainOf(word));
   if (gap == nullptr) {
-    // Whoever reads it cannot tell which ends belong to ranges of the gap, and leaves all of them out.
+    // A reader cannot know which ends belong to ranges of the gap, so it leaves all of them out.
     entry.gapDomains = kTooManyDomains;
     return opens ? 1 : 0;
   }

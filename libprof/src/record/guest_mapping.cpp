@@ -112,7 +112,7 @@ std::uint32_t segmentsWithinLimit(std::uint32_t wanted) {
 }
 
 /// Creates the file under a temporary name with its first `pool` bytes of segments backed. fallocate makes a full file
-/// system an error here, where it would otherwise be a SIGBUS in the program later.
+/// system an error here; otherwise it would be a SIGBUS in the program later.
 int createFile(const char* temporary, const Offsets& offsets, std::uint64_t pool) {
   const int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return -errno;
@@ -295,7 +295,7 @@ bool backFile(const Mapping& mapping, std::size_t offset, std::size_t bytes) {
 int buildMapping(const char* directory, Mapping& out) {
   Settings settings;
   if (const int error = readSettings(directory, settings); error != 0) {
-    // Where there is no recording, there is nobody to tell.
+    // Without a recording there is nobody to report to.
     if (error == -EPROTONOSUPPORT) reportFailure(directory, error);
     return error;
   }

@@ -63,8 +63,8 @@ void leaveThread(void* value) {
 }
 
 /// More segments from the file system, when the free list is empty: one for the caller, the others for the list.
-/// Whoever counts them first owns them, so that nobody waits for another who may have died; backing the same part twice
-/// does no harm.
+/// The first to count them owns them, so nobody waits for another who may have died. Backing the same part twice does
+/// no harm.
 std::uint32_t grow(Mapping& mapping) {
   Header& header = mapping.view.header();
   std::uint32_t count = header.segmentCount.load(std::memory_order_relaxed);
@@ -125,13 +125,13 @@ std::uint32_t takeFirst(const View& view, ThreadEntry& entry) {
   const std::uint32_t segment = entry.first.load(std::memory_order_relaxed);
   addLost(entry, eventsIn(view.segmentBase(segment)));
   entry.first.store(view.segment(segment).next.load(std::memory_order_relaxed), std::memory_order_release);
-  // Whoever copies the segment meanwhile sees the new beginning before the first emptied record.
+  // A copier of the segment sees the new beginning before the first emptied record.
   std::atomic_thread_fence(std::memory_order_release);
   emptySegment(view.segmentBase(segment));
   return segment;
 }
 
-/// The entry of a thread that is gone and has nothing left serves another one. What was dropped of it stays counted.
+/// Frees the entry of a thread that is gone and has nothing left, for another one. Its dropped events stay counted.
 void freeEntry(const View& view, ThreadEntry& entry) {
   const std::uint64_t ranges = entry.ended + rangesInGap(entry).all();
   addLost(view.thread(kKeptEntry), {entry.dropped.exchange(0, std::memory_order_relaxed) + ranges,
@@ -210,8 +210,8 @@ void linkSegment(Mapping& mapping, ThreadEntry& entry, std::uint32_t index, std:
   }
 }
 
-/// The first record after dropped ones describes them. Whoever finds the process killed in between sees by the number
-/// of the last such record whether the gap is in it.
+/// The first record after dropped ones describes them. When the process is killed in between, the number of the last
+/// such record shows whether the gap is in it.
 std::uintptr_t writeGap(const Mapping& mapping, ThreadEntry& entry, std::uintptr_t cursor) {
   if (entry.gapRecords == 0) return cursor;
   const std::uint32_t domains = entry.gapDomains > kGapDomains ? 0 : entry.gapDomains;

@@ -75,7 +75,7 @@ struct Header {
   std::uint32_t maxSegments;
   std::uint32_t flightRecorder;
   std::uint64_t pidNamespace;  ///< in which osPid and parentPid are numbers, and all thread ids
-  /// Noted by whoever looked for a process of another namespace: their numbers there.
+  /// The numbers of the process and its parent for an observer in another namespace. The observer notes them.
   std::atomic<std::uint32_t> seenPid;
   std::atomic<std::uint32_t> seenParent;
 
@@ -96,8 +96,8 @@ struct Header {
 inline constexpr std::size_t kHeaderBytes = 4096;
 static_assert(sizeof(Header) <= kHeaderBytes);
 
-/// Kept is no thread: in a flight recorder it stands for the rows that the ring never overwrites, and counts what was
-/// overwritten of threads whose entries others have.
+/// Kept is no thread. In a flight recorder it stands for the rows that the ring never overwrites. It also counts what
+/// was overwritten of threads whose entries others have.
 enum class EntryState : std::uint32_t { Free, Live, Exited, Kept };
 /// The entry of those. The first, so that they are read before the rows that refer to them.
 inline constexpr std::uint32_t kKeptEntry = 1;
@@ -191,7 +191,7 @@ enum class Kind : std::uint8_t {
 };
 
 /// A record of Kind::Whole stands for PushEvent, Memory, Execution, Pop and Pop, with all their times. It is stamped
-/// with the first one and names the operator. What does not fit is recorded as those five.
+/// with the first one and names the operator. An operator that does not fit is recorded as those five.
 struct Whole {
   std::uint32_t start, stop;  ///< stamps of the execution, from the record's
   std::uint32_t end;          ///< of the operator

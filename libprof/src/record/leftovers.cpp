@@ -66,7 +66,7 @@ bool selfIsWanted(const fs::path& directory) {
   return folder.ok() && folder->isOurs() && !lockIsFree(*folder);
 }
 
-/// Without an owner it is being made, or whoever made it was killed at that: mkdtemp() puts six characters in its name.
+/// Without an owner it is being made, or its maker was killed at that: mkdtemp() puts six characters in its name.
 bool isHalfMade(const Folder& folder) {
   const std::string name = folder.path().filename().string();
   const std::size_t prefix = std::string_view(kSharedPrefix).size();

@@ -13,9 +13,9 @@
 
 namespace lacuna::prof::recording {
 
-/// A file beside the checkpoint that records how the open ranges changed from one checkpoint to the next, so that those
-/// that stay open are written once. A checkpoint names the file and how much of it holds; what is after that is of a
-/// save that did not come to its end. Written anew when most of it is past.
+/// A file beside the checkpoint that records how the open ranges changed from one checkpoint to the next. Ranges that
+/// stay open are thus written once. A checkpoint names the file and how much of it holds. Anything after that belongs
+/// to a save that did not come to its end. Written anew when most of it is past.
 class OpenLog {
  public:
   struct Place {

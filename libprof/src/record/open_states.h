@@ -23,13 +23,13 @@ class OpenStates {
     StartedRanges started;
   };
 
-  /// Says what has changed since it was saved; with `anew` all there is. The log keeps it only when saved() follows.
+  /// Logs what has changed since the last save; with `anew` all there is. The log keeps it only when saved() follows.
   static void save(const std::string& recorder, const ThreadKey& thread, RangeStacks& stacks, bool anew, OpenLog& log);
   static void save(const std::string& recorder, StartedRanges& started, bool anew, OpenLog& log);
   static void saved(RangeStacks& stacks);
   static void saved(StartedRanges& started);
 
-  /// Takes up an entry. What is open counts as saved. False where the entry makes no sense.
+  /// Takes up an entry. Its open ranges count as saved. False where the entry makes no sense.
   [[nodiscard]] bool load(std::string_view entry, OpenBudget& budget);
   /// Gives what a recorder had open.
   Recorder take(const std::string& recorder);

@@ -47,8 +47,8 @@ class MappedFile {
   MappingGuard guard_;
 };
 
-/// Reads one recorder's segments in order and appends what they say to the trace. Emptied segments go back to the
-/// recorder only in recycle(): until then a new reader could start again from the last save().
+/// Reads one recorder's segments in order and appends their rows to the trace. Emptied segments go back to the recorder
+/// only in recycle(): until then a new reader could start again from the last save().
 class ProcessReader {
  public:
   ProcessReader(MappedFile file, std::filesystem::path path, TraceBook& book, RowBatches& batches);
@@ -58,7 +58,7 @@ class ProcessReader {
   bool drain(const ClockLine& clock, const Tick& tick, bool all);
   /// The recorder is gone (or cut off): closes open ranges and threads. After this nothing may be read.
   void close(TimeNs endNs);
-  /// Gives drained segments and threads back. What they held must be in the file, and the state saved, before.
+  /// Gives drained segments and threads back. Their rows must be in the file, and the state saved, before.
   void recycle();
   void cutOff();
 
@@ -125,7 +125,7 @@ class ProcessReader {
                    const ClockLine& clock);
   void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeRow(const std::uint64_t* slot, std::uint64_t word);
-  /// Ends the innermost range of `open`, or up to `most` that began unseen together: these give one row, and all but
+  /// Ends the innermost range of `open`, or up to `most` that began unseen together. These give one row, and all but
   /// one count as not kept. Returns how many.
   std::uint64_t closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags = 0, std::uint64_t most = 1);
   /// The same for as many as `count` of a domain's ranges.

@@ -13,8 +13,8 @@
 namespace lacuna::prof::recording {
 namespace {
 
-/// Segments in reserve, and how many come at a time, of a recorder that has many; half of what it has, and as much
-/// again, of one that has few: most processes live for a moment, or say little.
+/// How many segments a recorder with many has in reserve, and how many come at a time. A recorder with few has half of
+/// its own in reserve, and as many as it has come at a time. Most processes live for a moment, or record little.
 constexpr std::uint32_t kReserve = 64;
 constexpr std::uint32_t kGrowthStep = 64;
 constexpr std::uint32_t kLeastStep = 16;
@@ -96,7 +96,7 @@ void ProcessReader::growAhead() {
   ::close(fd);
   // Here, so that the program need not wait until the pages are found and cleared: to it they are there already.
   if (backed) populate(view().segmentBase(count + 1), step * kSegmentBytes);
-  // The recorder adds segments too; whoever counts them first owns them.
+  // The recorder adds segments too; the first to count them owns them.
   const std::uint32_t first = count + 1;
   if (!backed || !header.segmentCount.compare_exchange_strong(count, count + step, std::memory_order_acq_rel)) return;
   for (std::uint32_t i = step; i > 0; --i) view().pushFree(first + i - 1);

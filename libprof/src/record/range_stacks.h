@@ -33,7 +33,7 @@ struct OpenRange : Look {
   std::uint32_t name = 0;
   std::uint32_t times = 1;  ///< how many ranges it stands for: of several nothing is known but that they began
   std::uint8_t flags = 0;
-  bool said = false;  ///< what its queue does is among RangeStacks::said()
+  bool said = false;  ///< RangeStacks holds the data of its queue
 };
 
 /// The further data of a range of a queue.
@@ -119,8 +119,8 @@ class OpenStack {
     skipped_ -= ended;
     return ended;
   }
-  /// Ends the innermost range, and up to `most` where it stands for several. False where it is one that is not kept. Of
-  /// a stack that is not empty.
+  /// Ends the innermost range, and up to `most` where it stands for several. False where it is one that is not kept.
+  /// The stack must not be empty.
   bool pop(OpenRange& range, OpenBudget& budget, std::uint64_t most = 1) {
     if (skipped_ > 0) {
       --skipped_;
@@ -194,7 +194,7 @@ class RangeStacks {
   }
   /// The thread is gone. Nothing may be asked of it any more.
   void giveBack(OpenBudget& budget) { budget.give((stacks_.size() - 1) * kStackCost); }
-  /// The Said of the open ranges that have one, innermost last.
+  /// The queue data of the open ranges that have some, innermost last.
   [[nodiscard]] bool hasSaid() const { return !said_.empty(); }
   void pushSaid(const Said& said) { said_.push_back(said); }
   Said popSaid() {

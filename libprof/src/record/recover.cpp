@@ -65,8 +65,8 @@ Status copyRows(const Reader& from, const TableInfo& table, std::uint64_t bytes,
   return {};
 }
 
-/// The trace of the dead drainer: in the recording while it has no name of its own, where it was written, or beside the
-/// recording when both were moved.
+/// The trace of the dead drainer. It is in the recording while it has no name of its own, then where it was written.
+/// When both were moved, it is beside the recording.
 fs::path writtenTrace(const fs::path& directory, const fs::path& noted) {
   std::error_code error;
   // The note comes before the name: until then another trace may have that.
@@ -106,7 +106,8 @@ Status copyTrace(const fs::path& path, std::uint64_t bytes, Writer& to) {
   return {};
 }
 
-/// A removal takes the settings first, and begins when the trace is whole. What an interrupted one leaves is no loss.
+/// A removal takes the settings first, and begins when the trace is whole. So leftovers of an interrupted removal are
+/// no loss.
 Error whyNone(const fs::path& directory, const Error& why) {
   std::error_code error;
   const Result<std::string> note = recording::readFile(recording::outputNotePath(directory));

@@ -25,8 +25,8 @@ using namespace recording;
 
 namespace {
 
-/// Copies word by word upwards: a record's stamp is its first word and is written last, so a stamp that is copied has
-/// the rest of its record after it.
+/// Copies word by word upwards. A record's stamp is its first word and is written last, so a copied stamp has the rest
+/// of its record after it.
 void copyWords(const unsigned char* from, std::uint64_t* to, std::size_t bytes) {
   const auto* words = reinterpret_cast<const std::uint64_t*>(from);
   for (std::size_t i = 0; i < bytes / 8; ++i) to[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);

@@ -15,8 +15,8 @@ namespace {
 constexpr TimeNs kSlackNs = 100'000;
 /// A thread's work at its very end, when its recorder has seen it go, may make the recorder meet it anew.
 constexpr TimeNs kLastWordsNs = 1'000'000;
-/// A thread is settled when it was over in so many rounds: longer than any recorder, CUPTI or whoever looks from
-/// outside takes to tell what they know of it.
+/// A thread is settled when it was over in so many rounds. By then recorders, CUPTI and observers from outside have
+/// reported all they know of it.
 constexpr TimeNs kRoundNs = 2'000'000'000;
 constexpr std::uint32_t kRoundsOver = 15;
 
@@ -25,8 +25,8 @@ bool isOver(const ThreadInfo& info) {
   return info.recorders == 0 && (info.exitNs != 0 || (!info.seen && info.leftNs != 0));
 }
 
-/// True when a thread that began to record at `startNs` may be the one that is known by its number: that is given to
-/// another only when who has it is gone.
+/// True when a thread that began to record at `startNs` may be the one that is known by its number. A number goes to
+/// another thread only when its holder is gone.
 bool mayBe(const ThreadInfo& known, TimeNs startNs) {
   if (known.recorders > 0 || known.startNs == 0) return true;
   if (known.leftNs != 0) return startNs <= known.leftNs + kLastWordsNs;
@@ -149,7 +149,7 @@ void TraceBook::settleThreads(TimeNs nowNs) {
       continue;
     }
     writeThread(at->first, info);
-    // Whoever has the number from here on is another thread.
+    // From here on the number belongs to another thread.
     forgetNumber(info.process, info.osTid, at->first);
     if (info.ownTid != 0) forgetNumber(info.process, info.ownTid, at->first);
     at = threads_.erase(at);

@@ -23,7 +23,7 @@ namespace lacuna::prof::recording {
 class Saver;
 class Loader;
 
-/// Tells a process image from every other that was ever on this machine since it booted.
+/// Identifies a process image among all that were ever on this machine since it booted.
 struct ProcessKey {
   std::uint32_t osPid = 0;
   std::uint64_t startTicks = 0;
@@ -94,9 +94,9 @@ class TraceBook {
   ThreadInfo& threadInfo(ThreadId id) { return threads_[id.value]; }
   /// Null for one that is settled.
   ThreadInfo* findThread(ThreadId id);
-  /// Writes the rows of threads that ended so long ago that nobody speaks of them any more, and forgets them: there may
-  /// be any number of them. To be called now and then; counts as a round when the last was long enough ago, so that a
-  /// drainer that was held up is not taken for one to which nothing was reported.
+  /// Writes the rows of threads that ended so long ago that nobody reports on them any more, and forgets them: there
+  /// may be any number of them. To be called now and then. Counts as a round when the last was long enough ago, so a
+  /// drainer that was held up does not seem like one without reports.
   void settleThreads(TimeNs nowNs);
   /// Number of threads that are not settled.
   [[nodiscard]] std::size_t threadCount() const { return threads_.size(); }

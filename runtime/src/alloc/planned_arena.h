@@ -40,8 +40,8 @@ class PlannedArena {
   [[nodiscard]] bool canBegin() const { return on_ && !gaveUp_ && state_ == State::Outside; }
   /// False when it cannot.
   bool begin();
-  /// Ends it. `whole` is false when an exception ends it. What must be packed is handed out, for finish() to take
-  /// back: packing takes too long for the allocator's lock.
+  /// Ends it. `whole` is false when an exception ends it. Returns the buffers to pack, whose plan finish() takes:
+  /// packing takes too long for the allocator's lock.
   std::optional<std::vector<PlannedBuffer>> end(bool whole);
   void finish(ArenaPlan plan);
   /// The plan was packed and its arena is not there yet: so many bytes are wanted.

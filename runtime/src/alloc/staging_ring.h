@@ -18,8 +18,8 @@ namespace lacuna::rt {
 
 class StagingRing;
 
-/// One batch's memory. What is handed out of it counts as held until its tensor is dropped, then as pending until the
-/// queue has passed what was enqueued before; the slot is filled again when neither is left.
+/// One batch's memory. Memory handed out of it counts as held until its tensor is dropped. Then it counts as pending
+/// until the queue has passed the work enqueued before. The slot is filled again when nothing is held or pending.
 struct StagingSlot {
   StagingRing* ring = nullptr;
   std::shared_ptr<StagingRing> keepsRing;  ///< while it is not free: tensors may outlive their loader

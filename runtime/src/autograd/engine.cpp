@@ -74,8 +74,8 @@ class Engine {
     seeds_.emplace_back(edge, gradient.defined() ? gradient.to(root.dtype()) : ones(root.shape(), like));
   }
 
-  // An edge leads from a node to an older one, so the highest sequence number first is an order in which every node
-  // has all its gradients when its turn comes.
+  // An edge leads from a node to an older one. So the highest sequence number comes first: then every node has all its
+  // gradients at its turn.
   std::vector<Tensor> run() {
     visitGraph();
     if (capturing_) markWays();
@@ -231,8 +231,8 @@ class Engine {
     if (capturing_) return capture(node, 0, gradient);
     Tensor leaf(Ref<TensorImpl>::share(node.leaf));
     if (!meta.grad.defined()) {
-      // A gradient that is also somebody else's (the caller's, another leaf's) must not be changed in place later, by
-      // the next backward or by who clips it; nor can one whose elements share memory.
+      // A gradient that also belongs to somebody else (the caller, another leaf) must not be changed in place by the
+      // next backward or by clipping. A gradient whose elements share memory cannot be changed in place at all.
       if (!isOwnedAlone(gradient) || !gradient.isContiguous()) gradient = gradient.clone();
       meta.grad = std::move(gradient);
       meta.grad.setRole(Role::Gradient);

@@ -27,7 +27,8 @@ std::atomic<std::uint64_t> gSequence{0};
 const OpInfo kAccumulate{"accumulate"};
 BiasedLock gLeafLock;  ///< of every leaf's AutogradMeta::accumulate
 
-/// True when a tensor beside this one has its memory. What its own maker saved does not count: its version is checked.
+/// True when a tensor beside this one has its memory. Outputs that its own node saved do not count: their version is
+/// checked.
 bool othersSee(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   std::uint32_t own = 1;
@@ -88,7 +89,7 @@ void destroy(Node* node) {
     if (held && held->useCount() == 1) {
       chain.push_back(std::move(held));
     } else {
-      held.reset();  // of several handles of one node, of both factors of x · x say, the last one is its only owner
+      held.reset();  // where a node has several handles (both factors of x · x), the last one is its only owner
     }
   };
   const auto strip = [&letGo](Node& from) {

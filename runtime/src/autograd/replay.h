@@ -9,9 +9,9 @@
 #include "lacuna/runtime/random.h"
 
 /// The parts that checkpoint() needs to run a segment of a forward again. The segment's nodes hold numbers instead of
-/// the tensors that they would save; the first of them whose backward asks for one runs the segment, and the tensors
-/// that are saved then, in the same order, are what the numbers stand for. The segment's graph stays the one of the
-/// forward, so hooks, grad() and gradients of gradients are what they are without.
+/// the tensors that they would save. The first node whose backward asks for a tensor runs the segment. The numbers
+/// stand for the tensors that are saved then, in the same order. The segment's graph stays the one of the forward, so
+/// hooks, grad() and gradients of gradients are what they are without.
 namespace lacuna::rt {
 
 class Replay : public std::enable_shared_from_this<Replay> {

@@ -6,8 +6,8 @@
 
 namespace lacuna::rt {
 
-/// A lock for sections of some nanoseconds. It belongs to the first thread that takes it, which then takes it with
-/// plain stores: a locked instruction would wait for everything that the thread has written to cold memory, such as a
+/// A lock for sections of some nanoseconds. It belongs to the first thread that takes it, and that thread takes it with
+/// plain stores. A locked instruction would wait for everything that the thread has written to cold memory, such as a
 /// profiler's records. The first other thread takes that right away for good, at the price of a system call, and from
 /// then on all take it with one locked instruction. Waiters yield. Not recursive.
 class BiasedLock {

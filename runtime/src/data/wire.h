@@ -14,7 +14,7 @@
 namespace lacuna::rt {
 
 /// The loader's way to a worker. Never waits for it: the worker may hang, and a long list of examples is more than a
-/// socket takes at once. What the socket does not take is kept.
+/// socket takes at once. It keeps the bytes that the socket does not take.
 class TaskSender {
  public:
   explicit TaskSender(int socket) : socket_(socket) {}

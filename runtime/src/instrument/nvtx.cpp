@@ -248,7 +248,7 @@ std::uint64_t nextCorrelation() {
 
 namespace {
 
-/// Gives `take` the words that tell the types and sizes of inputs apart.
+/// Gives `take` words that differ where the types or sizes of inputs do.
 template <class Take>
 void forEachWord(std::span<const Tensor* const> inputs, const Take& take) {
   for (const Tensor* input : inputs) {

@@ -60,7 +60,7 @@ struct ThreadState {
 };
 extern thread_local constinit ThreadState tState;
 
-/// Says what asks for memory while it lives, outside of operators.
+/// While it lives, memory that no operator asks for has this origin.
 class MemoryOrigin {
  public:
   explicit MemoryOrigin(const char* origin) : before_(std::exchange(tState.origin, origin)) {}

@@ -35,8 +35,8 @@ constexpr std::string_view kKnown[] = {"loader.workers", "loader.prefetch", "loa
 enum class Outcome : std::uint8_t { Applied, Same, Refused };
 constexpr const char* kOutcomes[] = {"applied", "same", "refused"};
 
-/// Counts where each setting was applied, was so already, or was refused. A line of the file gives the count so far; it
-/// is written when the count reaches a power of two and at the end, so that a killed program leaves one, too.
+/// Counts where each setting was applied, was so already, or was refused. A line of the file gives the count so far. It
+/// is written at each power of two and at the end, so a killed program leaves one, too.
 class Settings {
  public:
   static Settings& ofProcess() {

@@ -96,8 +96,8 @@ Tensor addedBy(const Tensor& mask, DType type) {
   return where(mask.detach(), zeros({}, like), full({}, kHidden, like));
 }
 
-// The saved tensors: query, key and sums; value and output where the gradient of the query or the key, which alone
-// depends on them, is needed; and the mask, if there is one.
+// The saved tensors: query, key and sums; value and output where the gradient of the query or the key is needed, as it
+// alone depends on them; and the mask, if there is one.
 constexpr std::size_t kSums = 2;
 constexpr std::size_t kValue = 3;
 constexpr std::size_t kOutput = 4;
@@ -111,7 +111,8 @@ Tensor keptMask(Node& n) {
   return n.saved.size() > slot ? n.unpack(slot) : Tensor();
 }
 
-/// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
+/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in f32, as without
+/// recording.
 void recordedAttentionBackward(Node& n, const Tensor& gradOut, Tensor* out) {
   const Tensor given = n.unpack(0);
   const DType type = wideType(given.dtype());

@@ -33,7 +33,8 @@ Shape channelShape(const Tensor& x) {
   return shape;
 }
 
-/// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
+/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in f32, as without
+/// recording.
 void recordedBatchNormBackward(Node& n, const Tensor& gradY, Tensor* out) {
   const Tensor given = n.unpack(0);
   const Tensor x = given.to(wideType(given.dtype()));

@@ -18,8 +18,8 @@ bool takesShort(const Tensors&... inputs) {
   const auto fits = [](const Tensor& x) { return !x.defined() || x.dtype() == DType::F32 || x.dtype() == DType::BF16; };
   return (fits(inputs) && ...) && ((inputs.defined() && inputs.dtype() == DType::F32) || ...);
 }
-/// In bf16. A weight that is used again before it changes is not converted again: its copy is kept by whoever can let
-/// it go in time, which is the scope for one with history and the weight's own memory for one without.
+/// In bf16. A weight that is used again before it changes is not converted again. The owner that can drop its copy in
+/// time keeps it: the scope for a weight with history, the weight's own memory for one without.
 Tensor shortOf(const Tensor& x);
 /// Lets go what the scope keeps. A backward frees the graph that it belongs to.
 void forgetShortCopies();

@@ -9,9 +9,9 @@
 #include "ops/kept_weights.h"
 #include "ops/shared.h"
 
-/// Three operators, each linear in both of its inputs, whose gradients are the other two: the convolution y(x, w), its
-/// gradient for the input x(y, w), which is also the transposed convolution, and its gradient for the weight w(x, y).
-/// So gradients of every order exist.
+/// Three operators, each linear in both of its inputs, whose gradients are the other two. They are the convolution y(x,
+/// w), its gradient for the input x(y, w), and its gradient for the weight w(x, y). The second is also the transposed
+/// convolution. So gradients of every order exist.
 namespace lacuna::rt {
 
 namespace {

@@ -275,8 +275,8 @@ LACUNA_RT_BACKWARD(cosBackward) {
 LACUNA_RT_BACKWARD(erfBackward) {
   out[0] = mul(mul(g[0], exp(neg(square(n.unpack(0))))), 1.12837916709551257390);
 }
-/// gradient · slope(saved), from operators that have gradients themselves. Of 16-bit types in f32, and rounded once, as
-/// fused() does it.
+/// gradient · slope(saved), from operators that have gradients themselves. 16-bit types compute in f32 and are rounded
+/// once, as fused() does it.
 template <class Slope>
 Tensor timesSlope(const Tensor& gradient, const Tensor& saved, const Slope& slope) {
   const DType type = wideType(saved.dtype());

@@ -65,8 +65,8 @@ Tensor runSoftmax(const OpInfo& info, const Tensor& x, int dim, bool logarithm) 
 const OpInfo kLogSoftmax{"log_softmax", logSoftmaxBackward};
 
 /// The log-probabilities that a cross entropy kept, as the logSoftmax of its scores: with the scores' edge, but without
-/// their memory. Of the cross entropy's age, so that it comes after all that use it and before what the scores are made
-/// of.
+/// their memory. Its node has the cross entropy's sequence number, so a backward reaches it after its users and before
+/// the makers of the scores.
 Tensor differentiableLogs(const Node& n, const Tensor& held) {
   const TensorImpl& impl = *held.impl();
   Tensor logs = makeView(impl.storage, impl.shape, impl.strides, impl.offset, impl.dtype);

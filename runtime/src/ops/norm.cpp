@@ -36,7 +36,8 @@ Tensor overRows(const Tensor& values, const NormRows& rows, DType type) {
   return values.to(type).reshape({1, rows.groups, channels, 1}).expand({rows.rows / rows.groups, -1, -1, rows.inner});
 }
 
-/// The gradients as differentiable operators, for gradients of gradients. Of 16-bit types in f32, as without recording.
+/// The gradients as differentiable operators, for gradients of gradients. 16-bit types compute in f32, as without
+/// recording.
 void recordedRowNormBackward(Node& n, const Tensor& g, Tensor* out) {
   const NormRows rows = rowsOf(n);
   const Tensor given = n.unpack(0);

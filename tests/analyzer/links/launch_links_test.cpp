@@ -87,7 +87,7 @@ TEST_F(LaunchLinksTest, WithoutWorkNothingIsLinked) {
 TEST_F(LaunchLinksTest, RowsWithoutCorrelationOrThreadOrOwnerBelongToNobody) {
   call(0);
   call(5, 0);   // on no thread
-  range(6, 0);  // on a queue, say
+  range(6, 0);  // for example on a queue
   kernel(0);
   kernel(5);
   kernel(6);

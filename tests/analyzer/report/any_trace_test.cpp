@@ -25,8 +25,9 @@ namespace {
 
 using namespace prof;
 
-/// A program whose times are thrown: calls of no length, work that begins before its launch has returned or ends with
-/// it, launches without work and work without a launch, threads that do nothing, steps that overlap or are not there.
+/// A program with random times. It has calls of no length, and work that begins before its launch has returned or ends
+/// with it. It has launches without work, work without a launch, and threads that do nothing. Its steps overlap or are
+/// not there.
 class ThrownTrace {
  public:
   explicit ThrownTrace(unsigned seed) : random_(seed) {

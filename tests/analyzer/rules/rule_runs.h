@@ -86,8 +86,8 @@ inline RunPlan hundredKernels(const char* name, int count) {
           .optimizerKernel = "softmax_row"};
 }
 
-/// Twenty steps of 1 ms of a device alone: a kernel of 0.8 ms at the begin of each, and copies on a queue of their own,
-/// whose times count from there.
+/// Twenty steps of 1 ms of a device alone. A kernel of 0.8 ms begins each step, and the copies are on a queue of their
+/// own. The copies' times count from the start of their step.
 inline Analysis copiedInEachStep(const std::vector<prof::Memcpy>& copies) {
   StoreBuilder builder;
   builder.append(prof::Device{.id = prof::DeviceId(1), .kind = prof::DeviceKind::Cuda});

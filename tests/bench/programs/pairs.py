@@ -44,8 +44,8 @@ class Turns:
 
 
 class Side:
-    """One of the two trainings, in a process group of its own with its workers: a function that takes a folder and Turns,
-    or the words of a command, which gets the descriptors of its turns with --turns."""
+    """One of the two trainings, in a process group of its own with its workers. It is a function that takes a folder
+    and Turns, or the words of a command. A command gets the descriptors of its turns with --turns."""
 
     def __init__(self, train):
         self.folder = tempfile.mkdtemp()

@@ -165,14 +165,14 @@ def judge_faults(programs, seed, faults, findings, total):
 
 
 def is_confirmed(programs, seed, finding):
-    """Whether a run that would refute the finding does not. Of a wait for the loader that is one with its batches in
-    memory, which takes as long."""
+    """Whether the run that could refute the finding does not. For a wait for the loader, that run has its batches in
+    memory. It refutes the finding if it takes as long."""
     return finding["id"] == "loader-wait" and programs.gain(seed, ("loader",)).share >= LEAST_GAIN
 
 
 def judge_findings(programs, seed, faults, findings, total):
-    """A line for each finding that claims a fault which is not there: one that names none of the program's, that the
-    program without its faults has too, and that a further run refutes."""
+    """A line for each finding that claims a fault which is not there. Such a finding names none of the program's
+    faults, and the program without its faults has it too. No further run confirms it."""
     expected = {key for name in faults for key in programs.kind.by_name[name].findings}
     claims = [finding for finding in findings if finding["kind"] == "fault"]
     doubtful = faults and any(finding["id"] not in expected for finding in claims)

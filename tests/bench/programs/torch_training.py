@@ -224,7 +224,7 @@ class Training:
             pass
 
     def after(self, inputs, loss, number):
-        """What the script does behind a step, besides its training."""
+        """The script's work behind a step, besides its training."""
         faults, costs = self.faults, self.costs
         if number % self.plan["logs_every"] == 0:
             print(f"{number} loss {loss.item():.4f}", file=self.log)

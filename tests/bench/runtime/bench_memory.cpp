@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory of training steps: what the define-by-run runtime holds at its peak, next to what a static plan of the same
-/// operators would need and what keeping every result would take; deterministic, on meta. Then libtorch's peak where it
-/// was found, and the system's figure on the CPU.
+/// Memory of training steps: the peak of the define-by-run runtime, next to the need of a static plan of the same
+/// operators and the size of all results together. These figures are deterministic, on meta. Then follow libtorch's
+/// peak where it was found, and the system's figure on the CPU.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -97,9 +97,10 @@ Ratio ratioOf(const std::vector<std::vector<double>>& rounds) {
 
 constexpr int kRounds = 12;
 
-/// The addition of recording to a step, in rounds with processes of their own. In each, plain and profiled steps in the
-/// order A B B A, so that a machine that grows faster or slower favours neither; each step next to its neighbour alone,
-/// because slow spells are short; with nobody else in turn, whose threads would still spin when the next one begins.
+/// The addition of recording to a step, in rounds with processes of their own. Each round takes plain and profiled
+/// steps in the order A B B A, so a machine that grows faster or slower favours neither. Each step is compared only
+/// with its neighbour, because slow spells are short. No other process takes turns: its threads would still spin when
+/// the next step begins.
 Ratio addedToStep(const std::vector<std::string>& plainCommand, const std::vector<std::string>& profiledCommand,
                   const std::string& step, double seconds) {
   using Clock = std::chrono::steady_clock;
@@ -121,9 +122,9 @@ Ratio addedToStep(const std::vector<std::string>& plainCommand, const std::vecto
   return ratioOf(rounds);
 }
 
-/// The addition of recording to an operator. By itself: what was recorded before is drained by then, and the recorder's
-/// own process sleeps. And without a pause: where two hardware threads share a core, as on many small machines, the
-/// process that writes six million operators a second to disk takes from the core of the one that is measured.
+/// The addition of recording to an operator, measured in two ways. With a pause before it, earlier records are drained
+/// and the recorder's own process sleeps. Without a pause, the recorder writes six million operators a second to disk
+/// meanwhile. It slows the measured process where two hardware threads share a core, as on many small machines.
 void hook(Sides& sides) {
   constexpr std::chrono::milliseconds kDrained{60};
   const auto added = [&](std::chrono::milliseconds pause) {

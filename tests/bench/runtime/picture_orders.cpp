@@ -37,7 +37,8 @@ constexpr Convolution kConvolutions[] = {{3, 64, 32, 3, 1, 1},    {64, 64, 32, 3
                                          {128, 256, 16, 1, 2, 1}, {256, 256, 8, 3, 1, 3},  {256, 512, 8, 3, 2, 1},
                                          {256, 512, 8, 1, 2, 1},  {512, 512, 4, 3, 1, 3}};
 
-/// Memory that all convolutions use in turns, large enough for each. What is read is never written.
+/// Memory that all convolutions use in turns, large enough for each. The convolutions never write to the memory that
+/// they read.
 class Pool {
  public:
   static Pool& instance() {

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps libcupti's contract as far as a tracer can see it: asks for a buffer when it has none, fills it record by
-// record, hands it back when it is full or flushed, counts what finds no buffer, and refuses a second subscriber. Where
-// the real one hangs it refuses and counts, or ends the process: asking for the dropped records in the completion
-// callback, and calls in a forked child. It is the driver too, as far as one waits for its contexts. The test drives it
-// through the fake… functions.
+// Keeps libcupti's contract as far as a tracer can see it. It asks for a buffer when it has none, fills it record by
+// record, and hands it back when it is full or flushed. It counts records that find no buffer, and refuses a second
+// subscriber. Where the real one hangs it refuses and counts, or ends the process: asking for the dropped records in
+// the completion callback, and calls in a forked child. It is the driver too, as far as one waits for its contexts. The
+// test drives it through the fake… functions.
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>

@@ -72,7 +72,7 @@ class PythonSamples(unittest.TestCase):
         return json.loads(done.stdout)
 
     def seconds(self, where="1", trace=None):
-        """Of each function that was innermost in shares.py, and its lines."""
+        """The seconds of each innermost function of shares.py, by function and line."""
         rows = self.query(
             "select f.function, f.line, sum(s.weightNs) / 1e9 as seconds from python_sample s "
             "join stack_frame f on f.id = s.stack join thread t on t.id = s.thread join process p on p.id = t.process "

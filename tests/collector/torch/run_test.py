@@ -109,7 +109,7 @@ class Source:
 
 
 def exit_with_loader():
-    """What a worker does: it tells whose it is."""
+    """Acts as a worker: the exit code is the number of its loader."""
     sys.exit(lacuna_loader.Loader.handed_on().get(lacuna_loader.Loader.KEY, 99))
 
 
@@ -189,7 +189,7 @@ class LoaderNumbers(unittest.TestCase):
 
 
 class Modes(unittest.TestCase):
-    """PyTorch as far as it tells its modes."""
+    """A stand-in for PyTorch, as far as its modes can be read."""
 
     def setUp(self):
         self.knobs = []
@@ -265,7 +265,7 @@ class Linear:
 
 
 class BiasBeforeNorm(unittest.TestCase):
-    """PyTorch as far as it says which layers are called behind each other."""
+    """A stand-in for PyTorch, as far as it shows which layers are called behind each other."""
 
     def setUp(self):
         self.knobs = []

@@ -65,7 +65,7 @@ class Applied(unittest.TestCase):
         return found
 
     def outcome(self, setting):
-        """Of a setting with one kind of outcome in one place."""
+        """The outcome of a setting that has one kind of outcome in one place."""
         mine = [(kind, *about, count) for (name, kind), rows in self.outcomes().items() if name == setting
                 for about, (count, _) in rows.items()]
         self.assertEqual(len(mine), 1, mine)

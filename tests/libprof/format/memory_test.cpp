@@ -39,7 +39,8 @@ void given(void* memory) {
 }
 }  // namespace
 
-/// In place of the library's: the same, counted. What zstd takes is not in it: one context for each thread.
+/// Replaces the library's operators with ones that count. The count leaves out zstd's memory: one context for each
+/// thread.
 void* operator new(std::size_t bytes) {
   return taken(std::malloc(bytes));
 }

@@ -144,7 +144,7 @@ class NewerFile : public testing::Test {
     const auto fixed = std::span(bytes_).subspan(block.offset, format::kFixedHeaderBytes);
     return std::span(bytes_).subspan(block.offset, format::parseFixedHeader(fixed)->headerBytes);
   }
-  /// Says that a column of a block is stored by a scheme of later days.
+  /// Marks a column of a block as stored by a later version's scheme.
   void storeInANewWay(const BlockInfo& block, std::string_view column) {
     const auto header = headerOf(block);
     Bytes name;

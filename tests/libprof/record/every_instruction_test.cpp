@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A process that records is inspected after each of its instructions, as if it had been killed there: what it had
-// emitted is recorded or counted as dropped, whichever instruction was the last.
+// Inspects a recording process after each of its instructions, as if it had been killed there. Its events must be
+// recorded or counted as dropped, whichever instruction was the last.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>

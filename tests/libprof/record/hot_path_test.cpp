@@ -122,7 +122,8 @@ class HotPathTest : public RecordingTest {
     }
     RecordingTest::TearDown();
   }
-  /// Runs `work` in a child that may do nothing else, once it has its first segment and its names. Says how it ended.
+  /// Runs `work` in a child that may do nothing else, once it has its first segment and its names. Returns how it
+  /// ended.
   template <class Work>
   int confined(Work&& work) {
     return inChild([&] {

@@ -655,7 +655,7 @@ TEST(LoaderThreads, ThatCannotAllBeStartedAreAnError) {
   EXPECT_EQ(status, 0);
 }
 
-/// Says more than the worker, which throws it, has memory for.
+/// Its text is longer than the memory of the worker that throws it.
 class LongComplaint : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return text().c_str(); }

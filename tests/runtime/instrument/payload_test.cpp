@@ -336,7 +336,7 @@ void runALoader(std::size_t batch, unsigned workers, unsigned prefetch) {
   }
 }
 
-/// A program that reports nothing itself. What was reported stays, for all of the process.
+/// A program that reports nothing itself. Reported values stay for the whole process.
 TEST(OwnKnobs, AreToldOnceWithTheirFirstValue) {
   tellOwnKnobs(false);
   runALoader(7, 1, 7);

@@ -114,8 +114,8 @@ inline std::string checkGradient(const std::function<Tensor(const std::vector<Te
 }
 
 /// Gradients of `function` with respect to the memory behind the inputs, in `type` against f64, from the same values
-/// and the same seed: the types take other ways through the kernels. What differs by more than `tolerance` of the
-/// largest, or nothing.
+/// and the same seed. The types take other ways through the kernels. Returns the first difference above `tolerance` of
+/// the largest gradient, or an empty text.
 inline std::string compareGradient(const std::function<Tensor(const std::vector<Tensor>&)>& function,
                                    const std::vector<Arranged>& inputs, DType type, double tolerance) {
   Tensor seed;

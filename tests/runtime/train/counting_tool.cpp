@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// An NVTX tool that enters a program of its own and writes down, when that ends, how often the program reported what:
-/// lines of a name and a number, into the file that LACUNA_TEST_COUNTS names. "live" lines are the bytes that were held
+/// An NVTX tool that enters a program of its own and counts the program's reports. When the program ends, it writes
+/// lines of a name and a number to the file that LACUNA_TEST_COUNTS names. "live" lines are the bytes that were held
 /// when a step began, those of batches aside.
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>

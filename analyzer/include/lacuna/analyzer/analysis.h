@@ -169,9 +169,9 @@ struct Analysis {
   [[nodiscard]] std::int64_t stepBandNs(std::size_t step) const;
 };
 
-/// Analyses a trace: the numbers of the CLI, the GUI and the HTML page come from here. Fails where
-/// the options name steps, a device or a rank that the trace does not have, and with "cancelled" soon after the
-/// options' progress answers false; that is not kept in the analysis.
+/// Analyses a trace: the numbers of the CLI, the GUI and the HTML page come from here. Fails where the options name
+/// steps, a device or a rank that the trace does not have. Fails with "cancelled" soon after the options' progress
+/// answers false; that is not kept in the analysis.
 prof::Result<Analysis> analyse(std::shared_ptr<const Store> store, const AnalysisOptions& options = {});
 
 }  // namespace lacuna::analyzer

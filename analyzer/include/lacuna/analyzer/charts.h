@@ -26,8 +26,9 @@ struct FlameNode {
   std::vector<std::uint32_t> children;  ///< greatest total first
 };
 
-/// Where host threads spend their time, by stacks of pushed and popped ranges. nodes[0] is the root, whose total is the
-/// sum of the threads'; a thread's total is the sum of its outermost ranges. Ranges that mark steps count as one name.
+/// Where host threads spend their time, by stacks of pushed and popped ranges. The root is nodes[0], and its total is
+/// the sum of the threads' totals. A thread's total is the sum of its outermost ranges. Ranges that mark steps count as
+/// one name.
 struct FlameGraph {
   std::vector<FlameNode> nodes;
   std::uint32_t deepest = 0;

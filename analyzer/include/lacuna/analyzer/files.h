@@ -61,8 +61,8 @@ std::string unknownFormat(std::string_view out, std::string_view to);
 /// Writes a trace to a file, whole or not at all; it fails where the trace turns out to be damaged.
 prof::Status exportTrace(const Store& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
-/// The same of a store that nobody else keeps: it goes as soon as its rows are written, before a .lcn gets its
-/// timeline, so that the memory of only one of the two is needed at a time.
+/// The same for a store that nobody else keeps. It is freed as soon as its rows are written, before a .lcn gets its
+/// timeline. So only one of the two needs memory at a time.
 prof::Status exportTrace(std::shared_ptr<const Store>&& store, const std::filesystem::path& path, Format format,
                          const ExportOptions& options = {});
 
@@ -92,9 +92,9 @@ struct Merged {
 /// queues stay apart (devices with the same unique id are one); processes without a rank get the number of their trace
 /// when no trace has ranks. Everything is held in memory.
 ///
-/// Collectives: the k-th of each name within each step of both traces belong together where both have as many; all
-/// ranks leave a collective at nearly the same time, so the offset is the median difference of the ends.
-/// Fails where a trace turns out to be damaged while it is read.
+/// Collectives: the k-th of each name within each step of both traces belong together where both have as many. All
+/// ranks leave a collective at nearly the same time, so the offset is the median difference of the ends. Fails where a
+/// trace turns out to be damaged while it is read.
 prof::Result<Merged> mergeTraces(std::span<const std::shared_ptr<const Store>> inputs);
 
 }  // namespace lacuna::analyzer

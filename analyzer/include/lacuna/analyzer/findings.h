@@ -120,8 +120,8 @@ struct Prediction {
   std::int64_t measuredNsPerStep = 0;
   std::int64_t baseNsPerStep = 0;  ///< the simulation without a change; its distance from measured shows how good it is
   std::int64_t predictedNsPerStep = 0;
-  /// The interval that 19 of 20 measured steps should lie in: from the spread of the recorded steps, how far the
-  /// unchanged replay is off, what is known of the model's error and, where a change rests on one, its calibration.
+  /// The interval that 19 of 20 measured steps should lie in. It comes from the spread of the recorded steps, the error
+  /// of the unchanged replay, the known error of the model and, where a change rests on one, its calibration.
   std::int64_t lowNsPerStep = 0;
   std::int64_t highNsPerStep = 0;
   /// The time that the change takes off the program's pieces: no step becomes shorter by more than that. Nothing where
@@ -290,7 +290,7 @@ struct Finding {
   /// The step that the gain is taken from, as Prediction's; 0 where none was predicted.
   std::int64_t baseNsPerStep = 0;
   /// Cost and gain are shares of this step. It is the mean marked step, or the step that the gain is taken from where
-  /// that one is longer because it includes the time up to the next step, with all pauses where the cost has a part in
+  /// that is longer. The longer one includes the time up to the next one, with all pauses where the cost has a part in
   /// them.
   std::int64_t wholeStepNs = 0;
   std::int64_t stepRecordingNs = 0;   ///< by how much recording made that step longer

@@ -143,10 +143,10 @@ prof::Result<std::shared_ptr<const TrackSet>> buildTracks(const Store& store, co
 EventRef findEvent(const Store& store, const Track& track, prof::TimeNs startNs, prof::TimeNs durNs,
                    prof::StringId name);
 
-/// Lays out a trace that grows: what buildTracks() gives, at a cost of what came since and not of what there is. The
-/// last seconds are laid out anew each time, since a range is written when it ends and may then lie above what was
-/// there; what is older is kept. A range that began before that, such as the one around a whole run, lays out
-/// everything once. One thread at a time; the sets are independent of it.
+/// Lays out a trace that grows: what buildTracks() gives, at a cost of what came since and not of what there is. A
+/// range is written when it ends, and may then lie above older events. So the last seconds are laid out anew each time;
+/// older ones are kept. A range that began before that, such as the one around a whole run, lays out everything once.
+/// One thread at a time; the sets are independent of it.
 class LiveTracks {
  public:
   LiveTracks();
@@ -233,8 +233,8 @@ NameMatches matchNames(const Store& store, std::string_view part, const SearchWa
 /// The nearest matching event that begins after (or, going back, before) a moment.
 std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, prof::TimeNs from, bool forward,
                                     const SearchWanted& wanted = {});
-/// The one after (or before) another event. What begins together follows in the order of tracks, lanes and events, so
-/// that a walk from one to the next comes to all of them.
+/// The one after (or before) another event. Events that begin together follow in the order of tracks, lanes and events,
+/// so a walk from one to the next reaches all of them.
 std::optional<TrackEvent> nextMatch(const TrackSet& tracks, const NameMatches& names, const TrackEvent& from,
                                     bool forward, const SearchWanted& wanted = {});
 /// Number of events that match; stops early, with what it has, when progress answers false.

@@ -69,7 +69,7 @@ struct Ledger {
   friend bool operator==(const Ledger&, const Ledger&) = default;
 };
 
-/// Whose time is accounted for: one queue, or a device as a whole (any of its queues busy counts as busy).
+/// The scope of a ledger: one queue, or a device as a whole (busy where any of its queues is).
 struct LedgerScope {
   prof::DeviceId device;
   prof::QueueId queue;  ///< none: the whole device

@@ -65,9 +65,9 @@ struct OwnerTree {
   std::vector<QueueOwner> queues_;                                   // by id
 };
 
-/// The links between the rows of a store; got from Store::links(). Each kind of link is computed when it is first asked
-/// for, once, in time linear in the rows concerned: the tables are streamed, and what is kept is 4 to 8 bytes for each
-/// row that takes part. Safe for many threads; a thread that comes while a kind is computed waits for it. Questions
+/// The links between the rows of a store; got from Store::links(). Each kind of link is computed once, when it is first
+/// asked for, in time linear in the rows concerned. The tables are streamed, and 4 to 8 bytes are kept for each row
+/// that takes part. Safe for many threads; a thread that comes while a kind is computed waits for it. Questions
 /// themselves take constant time unless noted otherwise. Tables of more than 2^31 rows are not linked.
 class Links {
  public:

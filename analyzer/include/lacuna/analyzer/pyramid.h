@@ -96,9 +96,9 @@ class PodArray {
   std::size_t capacity_ = 0;
 };
 
-/// Starts, lengths and names of events in time order, packed in some 5 bytes an event: chunks of groups, each with as
-/// many bits a number as it needs, so that any event is had in constant time. Built by add() and finish(), or taken
-/// from a file whose chunks are read when they are first touched. Safe for many threads once built.
+/// Starts, lengths and names of events in time order, packed in some 5 bytes an event. They lie in chunks of groups,
+/// each with as many bits a number as it needs. So any event is read in constant time. Built by add() and finish(), or
+/// taken from a file whose chunks are read when they are first touched. Safe for many threads once built.
 class EventChunks {
  public:
   static constexpr std::size_t kGroup = 64;
@@ -297,9 +297,9 @@ struct Cell {
 class ByteInput;
 class ByteOutput;
 
-/// Events that do not overlap, in time order: one nesting depth of one track. 5 or 6 bytes an event, and about 2.6 for
-/// the pyramid: power-of-two time buckets, each with its covered share, longest event and count, halved in number per
-/// level. The finest ones also hold the covered share of each of their sixteenths.
+/// Events that do not overlap, in time order: one nesting depth of one track. An event takes 5 or 6 bytes, and about
+/// 2.6 more for the pyramid. The pyramid has power-of-two time buckets, halved in number per level. Each bucket has its
+/// covered share, longest event and count. The finest ones also hold the covered share of each of their sixteenths.
 class Lane {
  public:
   static constexpr std::size_t kNone = SIZE_MAX;

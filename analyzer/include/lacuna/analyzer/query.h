@@ -42,11 +42,10 @@ inline constexpr std::uint64_t kMostKeptRows = 4'000'000;
 /// The temporary files of a statement, all together.
 inline constexpr std::uint64_t kMostTemporaryBytes = 8ULL << 30;
 
-/// SQL over a store. Every table is an SQLite virtual table of the same name that reads the store's columns in place:
-/// nothing is copied, and conditions on a table's time column (and on the row number, rowid) become a binary search.
-/// A file's large tables stay on disk, in bounded memory, unless a join asks for their rows again and again.
-/// Columns that refer to texts read as text; columns that refer to other rows are numbers. One thread at a time; keeps
-/// the store alive.
+/// SQL over a store. Every table is an SQLite virtual table of the same name that reads the store's columns in place,
+/// without copies. Conditions on a table's time column (and on the row number, rowid) become a binary search. A file's
+/// large tables stay on disk, in bounded memory, unless a join asks for their rows again and again. Columns that refer
+/// to texts read as text; columns that refer to other rows are numbers. One thread at a time; keeps the store alive.
 ///
 /// A statement may come from anyone: it selects, reads the trace's tables and calls the functions that docs/query.md
 /// lists, and nothing else. Values, temporary files and SQLite's memory are bounded (memory for the whole process, see
@@ -64,9 +63,9 @@ class Query {
   [[nodiscard]] std::vector<std::string> tableNames() const;
 
   /// Runs one statement. `columns` is called once with the names, when the first row is there or it is known that there
-  /// is none, and `row` for each row; answering false ends the query. An error has SQLite's message, the tables or
-  /// columns that there are when one was not found, and the damage in what was read: the rows given so far may be wrong
-  /// then.
+  /// is none. `row` is called for each row; answering false ends the query. An error has SQLite's message, and the
+  /// existing tables or columns when one was not found. It also names damage in the data read: then the rows given so
+  /// far may be wrong.
   prof::Status run(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& columns,
                    const std::function<bool(const std::vector<QueryValue>&)>& row);
 

@@ -49,8 +49,8 @@ class ShareCurve {
 /// Cores that the recorder ran on; empty: not known.
 prof::Result<ShareCurve> recorderUse(const Store& store);
 
-/// The share of the time for which the recorder may have held the program up by taking cores: the time that it ran, but
-/// no more than the selected threads together waited for a core. Empty: not known.
+/// The share of the time for which the recorder may have held the program up by taking cores. It is the time that the
+/// recorder ran, but no more than the selected threads together waited for a core. Empty: not known.
 prof::Result<ShareCurve> takenCores(const Store& store, const Selection& only);
 
 enum class StepSource : std::uint8_t {
@@ -76,8 +76,8 @@ struct Step {
   }
 };
 
-/// A phase of a program other than those that make up an iteration (load, forward, backward, optimizer): an evaluation
-/// with all of its batches, a checkpoint, a garbage collection, or what the program names itself.
+/// A phase of a program other than those that make up an iteration (load, forward, backward, optimizer). It is an
+/// evaluation with all of its batches, a checkpoint, a garbage collection, or one that the program names itself.
 struct PhaseSpan {
   prof::TimeNs startNs = 0;
   prof::TimeNs endNs = 0;
@@ -116,9 +116,9 @@ struct PauseWork {
 };
 
 /// Lets each step last until the next one begins, for what every iteration does there (metrics, logging, asking for a
-/// batch) is part of it. A pause that is unusually long stays between two steps, and so does one for work that fewer
-/// than half of the pauses have (an evaluation, a checkpoint), as far as it is longer than the usual one: the median,
-/// of few steps the shortest.
+/// batch) is part of it. An unusually long pause stays between two steps, as far as it is longer than the usual one. So
+/// does a pause for work that fewer than half of the pauses have (an evaluation, a checkpoint). The usual pause is the
+/// median, or the shortest where steps are few.
 void joinUsualPauses(std::vector<Step>& steps, std::span<const PauseWork> work = {});
 
 /// Lets a step begin after the evaluation that opens it: asking for the first batch of an evaluation looks like asking
@@ -164,7 +164,7 @@ struct Selection {
   [[nodiscard]] Timeline of(const Timeline& timeline) const;
 };
 
-/// Tells what lies in the steps that lie in a window. Where there are none, everything does.
+/// Decides if a moment lies in a step of a window. Where there are no steps, every moment does.
 class StepSpans {
  public:
   StepSpans() = default;

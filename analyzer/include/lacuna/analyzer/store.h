@@ -77,7 +77,7 @@ class Store {
 
   /// Opens any source, recognised by its content: .lcn, Kineto or Chrome JSON, an nsys SQLite export, a Perfetto trace,
   /// a memory snapshot (each also gz, zstd). Fails where the file cannot be read, is none of these, claims more than
-  /// the budget allows, or the progress answered false; what is damaged in it is no failure (see warnings()).
+  /// the budget allows, or the progress answered false. Damage in it is no failure (see warnings()).
   static prof::Result<std::shared_ptr<const Store>> open(const std::filesystem::path& path,
                                                          const OpenOptions& options = {});
   /// Used by builders.
@@ -229,9 +229,9 @@ class StoreFollower {
   bool finished_ = false;
 };
 
-/// The arguments of events that have no column of their own (tables arg_set and arg), found by event and name: what the
-/// source of a trace called "Collective name", "In msg nelems" and so on. An argument that only repeats a column (see
-/// the shape) is not here. Keep the store; safe for many threads.
+/// The arguments of events that have no column of their own (tables arg_set and arg), found by event and name. The
+/// source of a trace names them: "Collective name", "In msg nelems" and so on. An argument that only repeats a column
+/// (see the shape) is not here. Keep the store; safe for many threads.
 class Args {
  public:
   struct Value {

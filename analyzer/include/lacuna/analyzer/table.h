@@ -114,7 +114,7 @@ struct Analysis;
 /// The texts as a JSON array, which CSV and SQL have in a cell.
 std::string listJson(const TextList& texts);
 
-/// All tables of all sections, and those inside of records. Of an empty analysis: their columns.
+/// All tables of all sections, and those inside of records. An empty analysis gives their columns.
 std::vector<Table> reportTables(const Analysis& analysis);
 /// One of them; empty where no section has such a table.
 Table reportTable(const Analysis& analysis, std::string_view key);

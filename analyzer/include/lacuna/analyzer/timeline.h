@@ -79,7 +79,7 @@ struct Timeline {
   std::vector<QueueWait> waits;
 };
 
-/// Tells names apart, once per distinct name. Not thread-safe; one per analysis.
+/// Classifies names, once per distinct name. Not thread-safe; one per analysis.
 class NameClasses {
  public:
   explicit NameClasses(const Store& store) : store_(store) {}

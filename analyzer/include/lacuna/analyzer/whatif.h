@@ -177,8 +177,9 @@ struct DrawnStep {
   std::vector<Stretch> stretches;       ///< in the order of the host's program
 };
 
-/// Replays the steady steps of a run with changes: the host's program in order, launch → device work, queue order,
-/// waits between queues, synchronisation, and the loader as a pipeline. docs/analyses/whatif.md explains the model.
+/// Replays the steady steps of a run with changes. It follows the host's program in order, launch → device work, queue
+/// order, waits between queues, synchronisation, and the loader as a pipeline. The model is explained in
+/// docs/analyses/whatif.md.
 class Simulator {
  public:
   /// Nothing where there is no device work to replay.

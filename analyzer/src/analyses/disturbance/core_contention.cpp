@@ -115,7 +115,8 @@ class Sweep {
   }
 
   /// Cores' worth of waiting that the program's own threads cannot explain. They wait for each other only when more of
-  /// them want to run than there are cores; of means over a stretch, at worst all of them want to at the same moments.
+  /// them want to run than there are cores. The figures are means over a stretch: at worst all threads want to run at
+  /// the same moments.
   [[nodiscard]] double lostCores() const {
     const double spare = std::max(0.0, cores_ - running_);
     const double own = active_ <= cores_ ? 0 : (running_ + waiting_) * (active_ - cores_) / active_;

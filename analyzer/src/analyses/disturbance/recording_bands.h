@@ -42,8 +42,8 @@ struct RecordedTime : RecordedEvents {
   [[nodiscard]] std::int64_t of(std::int64_t ns, const EventCosts& costs) const;
 };
 
-/// The times when recording took time: of the host side by process and of executions by CPU device, as far as events
-/// show, and what the recorder took of the cores.
+/// The times when recording took time, as far as events show: on the host side by process, and in executions by CPU
+/// device. It also has the share of the cores that the recorder took.
 class RecordedCosts {
  public:
   /// Everything that `timeline` and the store's marks, allocations and counters hold within the window. `taken`
@@ -77,9 +77,10 @@ class RecordedCosts {
   const ShareCurve* taken_;
 };
 
-/// Tells of a device's ledger segments, one after the other, how much of each may be recording. What is recorded while
-/// the device is busy delays its host, which shows in the next idle stretch: it is carried there. Work in place holds
-/// what is recorded meanwhile. Cores that the recorder takes delay a CPU device at once, and of another only the host.
+/// Takes a device's ledger segments one after the other, and answers how much of each may be recording. Recording while
+/// the device is busy delays its host. The delay shows in the next idle stretch, so it is carried there. Work in place
+/// holds what is recorded meanwhile. Cores that the recorder takes delay a CPU device at once; for other devices they
+/// delay only the host.
 class BandAttribution {
  public:
   BandAttribution(prof::DeviceId device, prof::ProcessId process) : device_(device), process_(process) {}

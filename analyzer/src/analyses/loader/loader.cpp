@@ -60,8 +60,8 @@ class StageSums {
     ++sums.pieces[static_cast<std::size_t>(stage)];
     sums.open.push_back({start + dur, stage});
   }
-  /// Those that prepare batches are the workers, unless only consumers do: a batch or two that a consumer loads itself,
-  /// as for a validation, makes the workers neither fewer nor quicker. `taken`: batches by consumer.
+  /// Threads that prepare batches are the workers, unless only consumers do. A consumer may load a batch or two itself,
+  /// as for a validation; this makes the workers neither fewer nor quicker. `taken`: batches by consumer.
   void finish(const Store& store, const std::unordered_map<ThreadId, std::uint64_t>& taken,
               const std::vector<ConsumerWait>& waits, const StepSpans& steps, LoaderStats& stats) const {
     std::vector<WorkerSpan> workers;

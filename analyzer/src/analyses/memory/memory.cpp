@@ -128,8 +128,8 @@ class StepMarks {
   MemoryStats& stats_;
 };
 
-/// Growth that nearly every steady step adds to and that stays; one-off growth is no leak, and neither is a queue of
-/// batches that fills step by step and empties at once when the device catches up.
+/// Growth that nearly every steady step adds to and that stays. One-off growth is no leak. Nor is a queue of batches
+/// that fills step by step and empties at once when the device catches up.
 std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps, prof::TimeWindow window) {
   std::vector<std::int64_t> growth;
   std::vector<std::int64_t> levels;

@@ -11,9 +11,8 @@
 #include "lacuna/analyzer/scope.h"
 
 /// Shows how the ranks of a job keep step, in a trace that holds several of them (`lacuna merge`). A collective lasts
-/// from its first rank's entry to the end; until the last rank has entered nothing can be transferred, so what an
-/// earlier rank spends in it until then is waiting (arrival skew), and what is left is transfer.
-/// docs/analyses/communication.md.
+/// from its first rank's entry to the end. Nothing can be transferred until the last rank has entered. So an earlier
+/// rank's time until then is waiting (arrival skew), and the rest is transfer. See docs/analyses/communication.md.
 namespace lacuna::analyzer {
 
 struct DeviceAccount;

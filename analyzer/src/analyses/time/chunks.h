@@ -10,7 +10,7 @@ namespace lacuna::analyzer {
 
 /// Calls visit(timeline, window) for consecutive windows that together are `window`, so that a trace of any size is
 /// analysed in bounded memory. A timeline reaches beyond its window on both sides, so that launches before it and the
-/// work after it are seen; only a launch more than that margin away from its work goes unseen.
+/// work after it are seen. Only a launch more than that margin away from its work goes unseen.
 prof::Status forEachChunk(const Store& store, prof::TimeWindow window,
                           const std::function<prof::Status(const Timeline&, prof::TimeWindow)>& visit);
 

@@ -46,8 +46,8 @@ class Uses {
   std::map<std::pair<PhasePlace, std::string>, PhaseUse> byName_;
 };
 
-/// One pause between two steps. Time in phases is theirs. The rest is the longest phase's, which its metrics serve, as
-/// long as it is the smaller part; a pause of other work does not get the name of a short phase in it.
+/// One pause between two steps. Time in phases is theirs. The rest, such as metrics, belongs to the longest phase, as
+/// long as it is the smaller part. A pause of other work does not get the name of a short phase in it.
 class Pause {
  public:
   Pause(const Store& store, TimeWindow window) : store_(store), window_(window) {}

@@ -39,8 +39,8 @@ std::optional<int> markerRank(std::string_view category, std::string_view name) 
 struct MarkerSet {
   std::vector<Step> steps;
 
-  /// Markers come by start. One inside another of its kind is not a step of its own; one that begins a little before
-  /// the other has ended, as rounded times make it, ends the other.
+  /// Markers come by start. One inside another of its kind is not a step of its own. Rounded times may make one begin a
+  /// little before the other has ended; then it ends the other.
   void add(std::string_view name, TimeNs startNs, TimeNs durNs) {
     if (!steps.empty() && startNs < steps.back().endNs) {
       Step& before = steps.back();

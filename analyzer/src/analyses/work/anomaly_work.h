@@ -13,9 +13,9 @@ namespace lacuna::analyzer {
 /// the stack of one node of the graph of gradients.
 inline constexpr std::string_view kDebugKnob = "debug", kStackKnob = "debug.stack_ns";
 
-/// Adds the times in which operators did what only anomaly detection asks for: looked for values that are no numbers,
-/// up to reading the answer, and kept the Python stack of each node that they added to the graph of gradients, for
-/// `stackNs` each.
+/// Adds the times of the work in operators that only anomaly detection asks for. They search for values that are no
+/// numbers, up to reading the answer. They also keep the Python stack of each node that they add to the graph of
+/// gradients, for `stackNs` each.
 prof::Status addAnomalyWork(const Store& store, prof::TimeWindow window, const Selection& only, std::int64_t stackNs,
                             IntervalSet& times);
 

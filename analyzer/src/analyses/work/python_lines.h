@@ -81,8 +81,8 @@ struct PythonLines {
   /// The places that the devices waited for longest in so much time of a step: those that enough samples saw, and that
   /// take kLeastOfWait of it or more.
   [[nodiscard]] std::vector<PythonWait> waitedFor(std::int64_t nsPerStep, IdleTime counted = IdleTime::All) const;
-  /// The time of a step that devices waited for the framework's own Python code: what calling it takes, and no work of
-  /// the program's. 0 where too few samples saw it.
+  /// The time of a step that devices waited for the framework's own Python code. It is the cost of calling that code,
+  /// without the program's own work. 0 where too few samples saw it.
   [[nodiscard]] std::int64_t frameworkNs() const;
   /// The time of a step that devices waited for lines of the program that ran and were not in the framework's code.
   /// Nothing where there are too few samples to see a tenth of the step.

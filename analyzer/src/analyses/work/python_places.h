@@ -39,7 +39,7 @@ class PythonPlaces {
   static prof::Result<PythonPlaces> load(const Store& store);
 
   /// The innermost frame of the user's code, or, where there is none, the outermost one; nothing of a stack that is not
-  /// there. Of a process of a loader only what its dataset does counts.
+  /// there. In a loader's process only the frames of its dataset count.
   [[nodiscard]] const PythonPlace* of(prof::FrameId stack, bool ofLoader);
 
  private:

@@ -37,8 +37,8 @@ struct LooseEvent {
   prof::StringId series;
 };
 
-/// Turns events of one piece of a file into rows. What it learns of texts, places and shapes stays from piece to piece
-/// and is numbered by itself; a ChromeAssembly renumbers it. `thread` and `queue` columns hold location numbers.
+/// Turns events of one piece of a file into rows. Texts, places and shapes that it learns stay from piece to piece. It
+/// numbers them by itself; a ChromeAssembly renumbers them. `thread` and `queue` columns hold location numbers.
 class ChromeRows {
  public:
   /// Multiprocessors of each device, by index.

@@ -10,7 +10,7 @@
 namespace lacuna::analyzer {
 
 /// Room for `more` values, and for those to come, whose number follows from `share` of the file: memory that nobody
-/// writes to costs nothing, while columns that grow by and by are copied again and again.
+/// writes to costs nothing. Columns that grow by and by are copied again and again.
 template <class T>
 void makeRoom(std::vector<T>& values, std::size_t more, double share) {
   const std::size_t needed = values.size() + more;

@@ -134,7 +134,7 @@ std::string mendedJson(std::string_view given) {
         ++at;
       }
     } else if (c == '{' && looksLikeEvent(text, at)) {
-      // No string that ends holds this: the event before breaks off inside one. What follows it is whole.
+      // No string that ends holds this: the event before breaks off inside one. The text after it is whole.
       std::size_t last = at - 1;  // where its last character begins
       while (last > opened + 1 && (static_cast<unsigned char>(text[last]) & 0xc0) == 0x80) --last;
       text.replace(last, at - last, at - last, ' ');
@@ -187,7 +187,7 @@ bool JsonWalker::indexMended(std::string_view& text) {
 
 namespace {
 
-/// Says what was mended in an event, given the bytes that its file has there.
+/// Reports the repair of an event, given the bytes that its file has there.
 void reportMended(std::string_view written, std::string_view read, std::uint64_t offset, JsonWalker::Outcome& outcome) {
   const auto at = static_cast<std::size_t>(std::ranges::mismatch(written, read).in1 - written.begin());
   if (at == written.size() || ++outcome.mendedEvents > JsonWalker::kMostNamed) return;
@@ -336,8 +336,8 @@ JsonWalker::Outcome JsonWalker::walk(std::string_view text, std::uint64_t fileOf
                                      const std::function<void(const RawEvent&)>& visit) {
   Outcome outcome;
   std::string_view whole = text;
-  // Bytes that are no UTF-8 and bare control characters spoil the whole text for the first stage, and so does a string
-  // that does not end: of that, read up to the event before.
+  // Bytes that are no UTF-8 and bare control characters spoil the whole text for the first stage. So does a string that
+  // does not end: then read up to the event before it.
   bool indexed = index(whole) || indexMended(whole);
   for (; !indexed; indexed = index(whole)) {
     std::size_t gap = 0;

@@ -88,8 +88,8 @@ class JsonWalker {
   std::string_view bare_;  ///< what stood where a value must, of the event read last
 };
 
-/// The text with '?' in place of bytes that are no UTF-8 and spaces in place of control characters inside strings: what
-/// some writers put into names, and no parser takes. As long as `given`.
+/// The text with '?' in place of bytes that are no UTF-8, and spaces in place of control characters inside strings.
+/// Some writers put these into names, and no parser takes them. As long as `given`.
 std::string mendedJson(std::string_view given);
 
 /// The position of the last place in `text` where an event seems to begin right after another one; npos when there is

@@ -100,8 +100,8 @@ prof::Status copyWithLog(const std::filesystem::path& from, const std::filesyste
   return {};
 }
 
-/// Opens a copy of the database and its log in a folder of our own, whose files lose their names when they are open:
-/// reading a log changes files, and those beside the database are not ours.
+/// Opens a copy of the database and its log in a folder of our own, whose files lose their names when they are open.
+/// Reading a log changes files, and the files beside the database are not ours.
 prof::Status openCopy(const std::filesystem::path& path, sqlite3** db) {
   const auto folder = PrivateFolder::create();
   if (!folder) return folder.status();

@@ -36,7 +36,7 @@ std::string rateText(double value) {
   return fmt::format("{:.{}f}", value, value < kFew ? 1 : 0);
 }
 
-/// A batch so many times as large as memory has room for: the device and the loader take that much longer at most, and
+/// A batch so many times as large as memory has room for. The device and the loader take that much longer at most, and
 /// the host's part of a step stays. The gain is the time that the samples of a step now would take less.
 void predictLargerBatch(const Facts& facts, Finding& finding, double used) {
   const double times = std::clamp(std::floor(kFull / std::max(used, kFull / kMostTimes)), 2.0, kMostTimes.value);

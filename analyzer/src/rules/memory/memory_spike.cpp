@@ -95,7 +95,7 @@ GainSum aboveOthers(const Analysis& analysis, const OneMemory& one, const LiveTe
                0);
 }
 
-/// The peaks of the steady steps, and how far each is above the memory that the step before left alive: memory that
+/// The peaks of the steady steps, and how far each is above the memory that the step before left alive. Memory that
 /// grows from step to step is a leak, not a spike.
 struct StepPeaks {
   std::vector<std::int64_t> peaks;

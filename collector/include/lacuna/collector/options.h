@@ -62,8 +62,8 @@ prof::Result<DumpOn> parseDumpOn(std::string_view list);
 /// Whether Python programs are watched from inside: their lines, and PyTorch where they import it.
 enum class PythonHook : std::uint8_t {
   Off,
-  IfInstalled,  ///< where our hook is missing, a note says so
-  On,           ///< where our hook is missing, the run fails
+  IfInstalled,  ///< a note reports a missing hook
+  On,           ///< a missing hook fails the run
 };
 
 struct RunOptions {

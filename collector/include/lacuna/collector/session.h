@@ -15,7 +15,7 @@ namespace lacuna::collector {
 /// NVTX of all its libraries, the CUDA timeline, and what it records through lacuna/prof/prof.h. A background thread
 /// writes the trace. CPU samples, thread states and counters of processes need somebody outside and are `lacuna run`'s.
 ///
-/// NVTX looks for a listener with a library's first annotation, and the CUDA driver when it initialises: start the
+/// NVTX looks for a listener with a library's first annotation, and the CUDA driver when it initialises. Start the
 /// first session before either, best at the beginning of main(). Later sessions may start and stop at any time. A
 /// listener that the user named in NVTX_INJECTION64_PATH or CUDA_INJECTION64_PATH stays, and notes() reports it. One
 /// session at a time in a process, from one thread at a time. If the process dies, `lacuna recover FILE.recording`

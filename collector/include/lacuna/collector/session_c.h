@@ -10,15 +10,15 @@
 extern "C" {
 #endif
 
-/* Starts recording into `file`. `sources` as for lacuna run --trace ("nvtx,cuda,cublas"); NULL: the default. 0, or -1
- * and lacunaCollectorError() says why. */
+/* Starts recording into `file`. `sources` is as in lacuna run --trace ("nvtx,cuda,cublas"); NULL means the default.
+ * Returns 0, or -1 with the reason in lacunaCollectorError(). */
 int lacunaCollectorStart(const char* file, const char* sources);
 /* Ends the recording and closes the file. 0, or -1 as above. Without a session it does nothing. */
 int lacunaCollectorStop(void);
-/* What the session that runs cannot record although `sources` names it, or because a variable of the environment is
- * taken: one line for each, "" where there is nothing to say. Valid until the next call. */
+/* Lists what the running session cannot record, one line for each, "" when there is nothing to list. Each line is for a
+ * part of `sources`, or for a variable of the environment that is taken. Valid until the next call. */
 const char* lacunaCollectorNotes(void);
-/* What went wrong in the last call that failed; "" before any did. Valid until the next call. */
+/* The error of the last call that failed; "" before any did. Valid until the next call. */
 const char* lacunaCollectorError(void);
 
 #ifdef __cplusplus

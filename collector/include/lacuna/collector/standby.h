@@ -32,9 +32,9 @@ struct JobTrigger {
   std::function<void(const std::string&)> onNews;  ///< one line for each thing that happens
   std::function<bool()> interrupted;               ///< asked often; once true, the ranks are stopped
 };
-/// Has all ranks of the job record the same steps, and waits for them. The files, in the order of ranks. Fails where
-/// there is no job, the step has passed, ranks contradict each other, or one ends or falls silent; the others are then
-/// stopped, and the message names the files that are there.
+/// Has all ranks of the job record the same steps, and waits for them. Returns the files, in the order of ranks. Fails
+/// where there is no job, the step has passed, ranks contradict each other, or one ends or falls silent. The others are
+/// then stopped, and the message names the files that are there.
 prof::Result<std::vector<std::filesystem::path>> triggerJob(const JobTrigger& trigger);
 
 /// How `lacuna attach` reaches a process: through the job in which it is on standby.

@@ -21,10 +21,10 @@ struct TrialOptions {
   std::uint32_t warmUp = 0;              ///< steps before those that count
   std::uint32_t steps = 0;               ///< the program is ended after so many, warm-up included; 0: it ends by itself
   std::int64_t limitNs = 0;              ///< it is ended after this time; 0: never
-  std::int64_t graceNs = 5'000'000'000;  ///< that a program has which was asked to end
+  std::int64_t graceNs = 5'000'000'000;  ///< how long a program may take to end once it is asked
   std::filesystem::path folder;          ///< of this trial alone; the program's output goes to the file `output` there
   std::function<bool()> goesOn;          ///< asked some ten times a second; false ends the program
-  /// Told now and then how many steps have ended.
+  /// Called now and then with the number of steps that have ended.
   std::function<void(std::uint32_t)> onSteps;
 };
 

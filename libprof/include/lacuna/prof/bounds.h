@@ -13,7 +13,7 @@
 
 #include "lacuna/prof/schema.h"
 
-/// Numbers and texts that come from a file. Each column has bounds, which hold from where its rows enter a store: two
+/// Numbers and texts that come from a file. Each column has bounds, which hold from where its rows enter a store. Two
 /// moments of a store can be added or subtracted, and so can a moment and a length. Sums of many rows can still grow
 /// beyond an integer; addTo and takeFrom keep them at its limit. Texts have a bound where they are shown, because many
 /// rows can share one: a table of those rows would repeat it without end.

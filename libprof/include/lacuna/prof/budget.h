@@ -13,7 +13,7 @@
 namespace lacuna::prof {
 
 /// The limit on what a reader may make of a file. A few bytes can claim rows without end, or unpack to text without
-/// end; a reader asks the budget before it makes them. What a file may become grows with its size, and is the same for
+/// end; a reader asks the budget before it makes them. The limit grows with the size of the file, and is the same for
 /// all small files.
 class Budget {
  public:
@@ -49,8 +49,8 @@ class Budget {
   };
   [[nodiscard]] const Limit& of(Item item) const { return limits_[static_cast<std::size_t>(item)]; }
 
-  /// Well beyond what real traces have: recordings of nothing but equal ranges take 0.4 bytes a row, others 3; the JSON
-  /// of a profiler unpacks to 15 times its size; a snapshot has a value for each 6 bytes that it unpacks to; a track
+  /// Well beyond what real traces have. Recordings of nothing but equal ranges take 0.4 bytes a row, others 3. The JSON
+  /// of a profiler unpacks to 15 times its size. A snapshot has a value for each 6 bytes that it unpacks to. A track
   /// takes 1.6 kB of memory.
   std::array<Limit, kItems> limits_{
       {{4'000'000, 6}, {4'000'000, 2}, {256'000'000, 100}, {4'000'000, 8}, {100'000, 1, 64}}};

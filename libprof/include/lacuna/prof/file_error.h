@@ -15,8 +15,8 @@ std::string fileProblem(int code);
 /// The same of the file that it befell, while it was to be written.
 Error cannotBeWritten(const std::filesystem::path& path, int code);
 
-/// Checks whether a file can be written at this path, as far as that shows beforehand: an error names what is in the
-/// way, and what to do. For work that would take long before it fails.
+/// Checks whether a file can be written at this path, as far as that shows beforehand. An error names the obstacle and
+/// the remedy. For work that would take long before it fails.
 Status checkTarget(const std::filesystem::path& path);
 
 }  // namespace lacuna::prof

@@ -14,9 +14,9 @@
 namespace lacuna::prof {
 
 /// A made-up training run that looks like a recorded one: a transformer trained data-parallel, seen from its host
-/// threads and its devices. The sequence of operators repeats from step to step as it does in training; every length
-/// varies (log-normal), kernels start when their launch and their queue allow, addresses come from a caching allocator
-/// and are used again. The same options give the same trace on every machine with the same math library.
+/// threads and its devices. The sequence of operators repeats from step to step as it does in training. Every length
+/// varies (log-normal), and kernels start when their launch and their queue allow. Addresses come from a caching
+/// allocator and are used again. The same options give the same trace on every machine with the same math library.
 struct GenerateOptions {
   std::uint64_t events = 1'000'000;  ///< stops after the step in which this is reached; ignored when steps is not 0
   std::uint64_t steps = 0;           ///< number of training steps

@@ -10,13 +10,12 @@
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/said.h"
 
-/// Turns what a program sent over NVTX into rows with a meaning. The tensor runtime's schema (docs/nvtx-schema.md)
-/// carries queue executions, allocations and settings as NVTX payloads; whoever takes NVTX events, the recorder inside
-/// the program or an importer of another tool's trace, gets the same rows from the same functions. They keep no state
-/// and allocate nothing.
+/// Turns NVTX events of a program into rows with a meaning. The tensor runtime's schema (docs/nvtx-schema.md) carries
+/// queue executions, allocations and settings as NVTX payloads. The recorder inside the program and the importers of
+/// other tools' traces get the same rows from the same functions. They keep no state and allocate nothing.
 ///
-/// Ids in the rows belong to the process that spoke: threads are the operating system's ids, queue n is QueueId(n + 1)
-/// on DeviceId(n + 1). Whoever brings the rows of several processes together renumbers them.
+/// Ids in the rows belong to the process that sent the events: threads are the operating system's ids, queue n is
+/// QueueId(n + 1) on DeviceId(n + 1). A caller that joins the rows of several processes renumbers them.
 namespace lacuna::prof {
 
 /// The plan for reading one registered payload schema: made once per registration, used for every event.
@@ -135,8 +134,8 @@ SaidWait waitFrom(const Fields& values) {
           static_cast<std::uint8_t>(values[NvtxPlan::kWaitKind])};
 }
 
-/// Names of the launch calls of executions: of the program's, and of what the runtime does for itself, such as giving
-/// memory back in the queue's order.
+/// Names of the launch calls of executions. One is for the program's, the other for what the runtime does for itself,
+/// such as giving memory back in the queue's order.
 inline constexpr std::string_view kEnqueueCall = "enqueue";
 inline constexpr std::string_view kUpkeepCall = "enqueue.upkeep";
 

@@ -22,25 +22,24 @@ Status placeFile(const std::filesystem::path& from, const std::filesystem::path&
 /// Any number of names for a file, another for each number from 0.
 using FileNames = std::function<std::filesystem::path(unsigned number)>;
 
-/// The same with Keep, under the first of the names that no file has at that moment: who does so at the same time gets
-/// another. Answers the name.
+/// The same with Keep, under the first of the names that no file has at that moment. Another process that does so at
+/// the same time gets another name. Answers the name.
 Result<std::filesystem::path> placeFileFree(const std::filesystem::path& from, const FileNames& names);
 
-/// True when the path leads to a file that a process holds open, as /dev/stdout and /dev/fd/3 do: that one is written
-/// as it stands, for who opened it goes on using it.
+/// True when the path leads to a file that a process holds open, as /dev/stdout and /dev/fd/3 do. Such a file is
+/// written as it stands, because its opener goes on using it.
 bool isOpenFile(const std::filesystem::path& path);
 
-/// The place that a finished file of this name gets: where that is a link, what the link leads to, so that it stays a
-/// link. One that leads to nothing is refused.
+/// The place that a finished file of this name gets. For a link it is the link's target, so that the link stays a link.
+/// A link that leads to nothing is refused.
 Result<std::filesystem::path> behindLinks(const std::filesystem::path& path);
 
 /// Where this process writes a file until it is whole: beside it, with its ending. The name itself for what is no file:
 /// a device, a pipe, an open file.
 std::filesystem::path unfinishedName(const std::filesystem::path& path);
 
-/// Has `write` make a file under the unfinishedName(), which gets its own name when it is whole: one that is there
-/// already stays as it is until then, and when that fails. What a process that was killed left of the same file is
-/// removed.
+/// Has `write` make a file under the unfinishedName(), and gives it its own name when it is whole. A file that is there
+/// already stays as it is until then, and when that fails. Leftovers of a killed process for the same file are removed.
 Status writeWhole(const std::filesystem::path& path, const std::function<Status(const std::filesystem::path&)>& write,
                   Existing existing = Existing::Replace);
 

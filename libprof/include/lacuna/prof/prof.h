@@ -34,19 +34,22 @@ extern "C" {
 /* ---- recording on and off ------------------------------------------------------------------------------------- */
 
 /* Joins the recording in `directory`; NULL takes it from the environment variable LACUNA_RECORDING. Does nothing when
- * this process records already. Returns 0, or a negative errno: -ENOENT (no such recording, or none named), -ENOSPC (no
- * room for the segments anywhere), -EPERM (the program runs with other rights than its caller's, as one that is
- * set-uid, set-gid or has file capabilities: it joins where it says, never where its environment does),
- * -EPROTONOSUPPORT (the recording is one of another version of Lacuna), -EACCES and the like. A process that has
- * LACUNA_RECORDING set joins by itself when the library is loaded. A forked child joins the recording of its parent
- * with its first event. */
+ * this process records already. A process that has LACUNA_RECORDING set joins by itself when the library is loaded. A
+ * forked child joins the recording of its parent with its first event.
+ * Returns 0, or a negative errno, such as:
+ * - -ENOENT: there is no such recording, or none is named.
+ * - -ENOSPC: there is no room for the segments anywhere.
+ * - -EPERM: the program runs with other rights than its caller's (set-uid, set-gid or file capabilities). It joins a
+ * recording that it names itself, never one that its environment names.
+ * - -EPROTONOSUPPORT: another version of Lacuna made the recording.
+ * - Others, such as -EACCES, as the system returned them. */
 LACUNA_PROF_API int lacunaAttach(const char* directory);
 /* Stops recording in this process. Events whose calls returned before stay in the recording. */
 LACUNA_PROF_API void lacunaDetach(void);
 /* 1 while this process records. */
 LACUNA_PROF_API int lacunaIsRecording(void);
-/* Events that this process could not record since it joined. A range is one event. One that is still open, or of which
- * the ring of a flight recorder has the end yet, may come to be a row of the trace all the same. */
+/* Events that this process could not record since it joined. A range is one event. Some may yet become rows of the
+ * trace: a range that is still open, or one whose end the ring of a flight recorder still holds. */
 LACUNA_PROF_API uint64_t lacunaDropped(void);
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
@@ -95,8 +98,8 @@ static inline void lacunaRangePop(void);
 /* The same for a range in a domain (a text): each domain nests by itself. `name` is a text or a site. */
 static inline void lacunaDomainRangePush(LacunaName domain, LacunaName name);
 static inline void lacunaDomainRangePop(LacunaName domain);
-/* The same with all that a range can carry; closed by lacunaDomainRangePop(event->domain). What `event` points to is
- * read before the call returns, here and below. */
+/* The same with all that a range can carry; closed by lacunaDomainRangePop(event->domain). The call reads everything
+ * that `event` points to before it returns, here and below. */
 LACUNA_PROF_API void lacunaRangePushEvent(const LacunaEvent* event);
 /* A range that any thread of this process may end, and that need not nest. The result is unique in the process; 0 when
  * nothing records. */
@@ -126,7 +129,7 @@ LACUNA_PROF_API void lacunaFlow(uint64_t id, enum LacunaFlowPhase phase, LacunaN
 
 /* Names the calling thread. Works while nothing records too: the name is kept. */
 LACUNA_PROF_API void lacunaThreadName(LacunaName name);
-/* A line of text. `level`: 0 debug, 1 information, 2 warning, 3 error. `source` says who writes it. */
+/* A line of text. `level`: 0 debug, 1 information, 2 warning, 3 error. `source` names the writer. */
 LACUNA_PROF_API void lacunaLog(uint8_t level, LacunaName source, LacunaName text);
 
 /* ---- what the inline functions are made of; not for direct use -----------------------------------------------------

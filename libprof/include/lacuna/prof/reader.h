@@ -82,17 +82,17 @@ struct ReaderOptions {
   Budget budget = Budget::ofProcess();
 };
 
-/// Reads one .lcn file, whole, damaged or still growing. Opening reads the index (or, where the end is missing, walks
-/// the block headers) and the strings; columns are decoded on demand and nothing else is touched. The file is read, not
-/// mapped, so that one that is truncated meanwhile is an error rather than a crash. Safe for many threads once open,
-/// except refresh(). Copies share what they read.
+/// Reads one .lcn file, whole, damaged or still growing. Opening reads the index and the strings; where the end is
+/// missing, it walks the block headers instead. Columns are decoded on demand and nothing else is touched. The file is
+/// read, not mapped, so that one that is truncated meanwhile is an error rather than a crash. Safe for many threads
+/// once open, except refresh(). Copies share what they read.
 ///
 /// Rows come in file order: block after block as the writer wrote them. Within a table blocks are mostly in time order,
-/// but blocks of long rows and late threads come later; whoever needs time order sorts by the block's times.
+/// but blocks of long rows and late threads come later. A caller that needs time order sorts by the block's times.
 class Reader {
  public:
-  /// Fails where there is no such file, it is of another kind or of a newer major version, it claims more than the
-  /// budget allows, or it cannot be read at all; damage is no failure.
+  /// Fails where there is no such file, or it is of another kind or of a newer major version. Fails also where it
+  /// claims more than the budget allows, or cannot be read at all; damage is no failure.
   static Result<Reader> open(const std::filesystem::path& path, const ReaderOptions& options = {});
 
   template <class Row>
@@ -147,7 +147,7 @@ class Reader {
   using VisitBlock = std::function<void(std::size_t rows, const void* const* columns)>;
   Status scanColumns(std::uint16_t table, TimeWindow window, std::span<const ColumnSpec> wanted,
                      const VisitBlock& visit) const;
-  /// One block of it, for whoever keeps the order of blocks himself; thread-safe. `out[i]` has room for block.rows
+  /// One block of it, for a caller that keeps the order of blocks itself; thread-safe. `out[i]` has room for block.rows
   /// values of wanted[i].
   Status readBlock(const BlockInfo& block, std::span<const ColumnSpec> wanted, std::span<void* const> out) const;
   /// The storage of one block's columns; the order is the block's.
@@ -162,7 +162,7 @@ class Reader {
                                                                     std::string_view product) const;
   /// Fills `out`, of the section's size; an error when the bytes do not match their checksum. Thread-safe.
   Status readSection(const DerivedSection& section, std::span<std::byte> out) const;
-  /// A number that changes with the rows and strings of the file: their blocks' places, sizes, rows and times. What was
+  /// A number that changes with the rows and strings of the file: their blocks' places, sizes, rows and times. Data
   /// derived under another number is stale.
   [[nodiscard]] std::uint64_t contentKey() const;
 
@@ -177,7 +177,7 @@ class Reader {
   /// True when the writer finished the file and its index is whole.
   [[nodiscard]] bool complete() const;
   /// Sees what a writer has added since, at a cost proportional to that; true when there was something new. Copies keep
-  /// what there was. What tables() and damage() answered before is no longer valid; texts are.
+  /// what there was. Earlier answers of tables() and damage() are no longer valid; texts are.
   Result<bool> refresh();
 
   [[nodiscard]] const std::filesystem::path& path() const;

@@ -23,7 +23,7 @@
 ///
 /// A recording is a directory. Each process that joins it (lacunaAttach, the environment, a fork) keeps its segments in
 /// one file there, or in the shared-memory directory that `shm` in it points to. The segments survive their process,
-/// and the directory survives whoever drains it: recover() makes a trace of what is left.
+/// and the directory survives its drainer: recover() makes a trace of what is left.
 namespace lacuna::prof {
 
 /// The environment variable by which children find the recording.
@@ -46,16 +46,16 @@ struct RecordingOptions {
 };
 
 /// Makes `directory` a recording that processes can join. It must not exist, or be an empty folder of this user's in
-/// which nobody else may write, and no link; it gets mode 0700. Of several processes that make the same one, one
-/// succeeds; a failure leaves nothing behind.
+/// which nobody else may write, and no link; it gets mode 0700. When several processes make the same one, one succeeds;
+/// a failure leaves nothing behind.
 Status createRecording(const std::filesystem::path& directory, const RecordingOptions& options = {});
 /// Deletes a recording, shared memory included. Processes that still record lose what they record from here on. Only
 /// files that a recording makes are deleted, and shared memory only where it names this recording as its owner; an
 /// error names what stays.
 Status removeRecording(const std::filesystem::path& directory);
-/// The same for whoever has asked for its segmentFolder() and its recordingKey() in time: the segments go also where
-/// somebody has deleted or moved the directory meanwhile, which is an error, and a recording that was made in its place
-/// is left alone.
+/// The same for a caller that asked for its segmentFolder() and its recordingKey() in time. The segments go even if
+/// somebody has deleted or moved the directory meanwhile, which is an error. A recording that was made in its place is
+/// left alone.
 Status removeRecording(const std::filesystem::path& directory, const std::filesystem::path& segments,
                        std::uint64_t key);
 
@@ -100,7 +100,7 @@ class Drainer {
   /// Stops where it is; without finish() the directory stays for recover().
   ~Drainer();
 
-  /// Gives the trace its name, in one step: for a trace that was begun elsewhere on the same file system
+  /// Gives the trace its name, in one step. It is for a trace that was begun elsewhere on the same file system
   /// (kUnnamedTrace), so that nothing is lost where there is nothing to record. After a failure it may be called again,
   /// and recover() finds the trace where it is.
   Status moveTo(const std::filesystem::path& output, Existing existing = Existing::Replace);
@@ -176,8 +176,8 @@ struct SnapshotOptions {
   std::uint64_t key = 0;                   ///< with the recordingKey() another recording in its place is refused
 };
 /// Writes what a flight recorder holds at this moment into a finished trace of its own, while everybody goes on
-/// recording. Needs as much room in the recording's directory as the recorders hold, until it returns. What is
-/// overwritten meanwhile is left out, and counted. One at a time for a recording.
+/// recording. Needs as much room in the recording's directory as the recorders hold, until it returns. Events that are
+/// overwritten meanwhile are left out, and counted. One at a time for a recording.
 Result<DrainStats> snapshot(const std::filesystem::path& directory, const std::filesystem::path& output,
                             const SnapshotOptions& options = {});
 
@@ -195,9 +195,9 @@ class FlightTrimmer {
   /// For the recording that is in `directory` now, and no other that is made there later.
   explicit FlightTrimmer(std::filesystem::path directory)
       : directory_(std::move(directory)), key_(recordingKey(directory_)) {}
-  /// Deletes what processes left that were found to have ended until the rest holds at most `bytes` of events; the last
-  /// one stays in any case. Those found first go first, and of those found by one look or the next, which may have
-  /// ended in any order, the one whose last event is oldest. Returns the events that are gone.
+  /// Deletes events of processes that were found to have ended, until the rest holds at most `bytes` of events. The
+  /// last one stays in any case. The processes found first go first. Those found by one look or the next may have ended
+  /// in any order, so the one whose last event is oldest goes first. Returns the events that are gone.
   std::uint64_t trim(std::uint64_t bytes);
 
  private:
@@ -214,11 +214,11 @@ class FlightTrimmer {
   std::vector<Dead> dead_;
 };
 
-/// Makes a trace of a recording whose drainer died: continues from what it had written to its own trace (found through
-/// the recording, or beside it when both were moved), so that nothing is lost or doubled. Refuses while a process still
-/// records or a drainer still drains. With `keep` the recording is left in place. `add` may append what somebody
-/// outside had kept beside the recording: it is called when what the dead drainer had written is in the new trace, and
-/// before the rest is drained.
+/// Makes a trace of a recording whose drainer died. It continues from the drainer's own trace (found through the
+/// recording, or beside it when both were moved), so that nothing is lost or doubled. Refuses while a process still
+/// records or a drainer still drains. With `keep` the recording is left in place. `add` may append data that somebody
+/// outside had kept beside the recording. It is called when the dead drainer's rows are in the new trace, and before
+/// the rest is drained.
 Result<DrainStats> recover(const std::filesystem::path& directory, const std::filesystem::path& output,
                            bool keep = false, const std::function<void(Drainer::Access&)>& add = {},
                            Existing existing = Existing::Replace);

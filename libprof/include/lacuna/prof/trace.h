@@ -83,7 +83,7 @@ class ScopedRange {
   ScopedRange& operator=(const ScopedRange&) = delete;
 
  private:
-  /// As it was when the scope began. The value it points to is kept up to date: when the recording ends meanwhile, or
+  /// As it was when the scope began. The value it points to is kept up to date. When the recording ends meanwhile, or
   /// another begins, the scope's end takes the slow way, which looks again.
   const std::uint64_t* const gate_ = lacunaOpenGate_();
   std::uint64_t pop_ = 0;

@@ -7,7 +7,7 @@
 #include "lacuna/prof/place_file.h"
 #include "lacuna/prof/result.h"
 
-/// For files that appear whole or not at all, also where the machine loses its power: a draft is written beside the
+/// For files that appear whole or not at all, also where the machine loses its power. A draft is written beside the
 /// file, and takes its name when it is finished.
 namespace lacuna::prof {
 

@@ -25,12 +25,12 @@ struct WriterOptions {
   int zstdLevel = 1;
 };
 
-/// Writes one .lcn file. Blocks reach the file whole and in order, so that whatever was flushed can be read even if the
-/// writing process dies, and the strings of a block are in the file before it. One thread at a time; rows of a table
-/// need not be in time order, but compress best when they are.
+/// Writes one .lcn file. Blocks reach the file whole and in order, and the strings of a block are in the file before
+/// it. So flushed data can be read even if the writing process dies. One thread at a time; rows of a table need not be
+/// in time order, but compress best when they are.
 ///
 /// A failure to write (a full disk) is remembered: rows appended after it are dropped, and status(), flush() and
-/// finish() answer it. What was written before stays readable.
+/// finish() answer it. Rows that were written before stay readable.
 class Writer {
  public:
   /// Creates or truncates `path`.
@@ -68,7 +68,7 @@ class Writer {
   /// The data that `table` points to must outlive the writer.
   void appendColumns(const TableSpec& table, std::span<const void* const> columns, std::size_t rows);
 
-  /// Appends bytes that were derived from the rows and can be had from them again, as one block after everything
+  /// Appends bytes that were derived from the rows and can be had from them again. They form one block after everything
   /// appended so far; readers find it by the name of the product. At most 256 MiB in all, and 1,000 sections. Answers
   /// the block's place in the file, or 0 after a failure.
   std::uint64_t appendDerived(std::string_view product, std::span<const std::span<const std::byte>> sections);

@@ -12,9 +12,9 @@
 
 /// Define-by-run gradients. Every operator that takes a tensor with requiresGrad() records a node with what its
 /// gradient depends on; backward() walks the nodes and drops what they saved. Graphs belong to their tensors, and a
-/// backward runs on the calling thread. A second backward through a freed graph, a value saved and then changed in
-/// place, and a gradient of the wrong shape, or from a hook of the wrong type or device, throw Error naming the
-/// operator.
+/// backward runs on the calling thread. An Error that names the operator is thrown for a second backward through a
+/// freed graph, and for a value that was changed in place after it was saved. So it is for a gradient of the wrong
+/// shape, or one from a hook of the wrong type or device.
 namespace lacuna::rt {
 
 /// States if operators of this thread record.
@@ -75,9 +75,9 @@ class CustomFunction {
   /// Runs while no gradients are recorded. With an input that requires a gradient the results, which must be of one
   /// floating type then, require one, too. It may hand an input on, and must not change one in place.
   using Forward = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
-  /// The gradients of the inputs, in their order and of their shapes and types; undefined where there is none. What
-  /// no later gradient came to has zeros as its gradient. Written in operators on what it is given, it has a gradient
-  /// itself (BackwardOptions::createGraph).
+  /// The gradients of the inputs, in their order and of their shapes and types; undefined where there is none. An
+  /// output that no later gradient reached gets zeros as its gradient. Written in operators on what it is given, it has
+  /// a gradient itself (BackwardOptions::createGraph).
   using Backward = std::function<std::vector<Tensor>(
       const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients)>;
   /// Throws where one of them is empty. Names are kept for good: take few.
@@ -94,11 +94,11 @@ class CustomFunction {
 /// A part of a forward. It may use parameters and other tensors beside its inputs.
 using CheckpointSegment = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 /// The segment's results. While gradients are recorded, nothing is kept for the backward but the inputs (and the
-/// parameters, which are there anyway): the first gradient within the segment runs it once more, with the random
-/// numbers that it had; batch norm's running statistics are not moved again. What else the segment changes, it changes
-/// again. Segments may lie within one another. The segment is kept until then, so what it refers to has to live as
-/// long. A backward throws where an input was changed in place meanwhile, or where the segment does something else the
-/// second time. Knob `checkpoint`.
+/// parameters, which are there anyway). The first gradient within the segment runs it once more, with the same random
+/// numbers. Batch norm's running statistics are not moved again. All other changes that the segment makes happen twice.
+/// Segments may lie within one another. The segment is kept until then, so what it refers to has to live as long. A
+/// backward throws where an input was changed in place meanwhile, or where the segment does something else the second
+/// time. Knob `checkpoint`.
 [[nodiscard]] std::vector<Tensor> checkpoint(const CheckpointSegment& segment, const std::vector<Tensor>& inputs);
 [[nodiscard]] Tensor checkpoint(const std::function<Tensor(const Tensor&)>& segment, const Tensor& input);
 

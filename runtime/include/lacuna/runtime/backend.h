@@ -9,11 +9,11 @@ namespace lacuna::rt {
 /// The code that computes products, convolutions and attention of f32 and bf16 on the CPU. Knob `backend`.
 enum class Backend : std::uint8_t {
   Tuned,     ///< oneDNN
-  Reference  ///< plain loops, as f64 always: slow, to tell a fault of the library from one's own
+  Reference  ///< plain loops, as f64 always: slow; it shows if a fault is the library's
 };
 /// The last choice of setBackend(), else LACUNA_BACKEND (`tuned` or `reference`); Tuned where neither is set.
 [[nodiscard]] Backend backend();
-/// For all threads. What is enqueued runs first, as it was chosen for.
+/// For all threads. Work that is enqueued runs first, on the backend chosen for it.
 void setBackend(Backend chosen);
 
 }  // namespace lacuna::rt

@@ -158,8 +158,8 @@ class ShuffleSampler : public Sampler {
   std::uint64_t seed_;
 };
 
-/// The part of a shuffled epoch that belongs to one of `ranks` processes; all parts have the same length (the last
-/// examples repeat the first ones where needed), so that no rank waits for another at the end.
+/// The part of a shuffled epoch that belongs to one of `ranks` processes. All parts have the same length, so no rank
+/// waits for another at the end. Where needed, the last examples repeat the first ones.
 class DistributedSampler : public Sampler {
  public:
   DistributedSampler(std::size_t rank, std::size_t ranks, std::uint64_t seed, bool shuffle = true);
@@ -196,12 +196,13 @@ struct LoaderOptions {
   std::size_t firstBatch = 0;
   /// Time to wait for a batch before giving up with an Error; 0: for ever. Without workers there is nobody to wait for.
   std::chrono::milliseconds timeout{0};
-  /// Batches lie in a ring of staging buffers that is used again and again, one for each batch ahead and two for the
-  /// consumer: page-locked memory for a device that copies from it, whole pages on the CPU. A buffer is filled again
-  /// when its batch was dropped and the queue has run what was enqueued with it. The knob is called loader.pin.
+  /// Batches lie in a ring of staging buffers that is used again and again: one for each batch ahead and two for the
+  /// consumer. It is page-locked memory for a device that copies from it, and whole pages on the CPU. A buffer is
+  /// filled again when its batch was dropped and the queue has run what was enqueued with it. The knob is called
+  /// loader.pin.
   bool pin = false;
-  /// f16 or bf16: fields in f32 travel so, from before they are collated until the consumer takes them, in half of the
-  /// memory; the device's queue makes f32 of them again. The knob is called loader.dtype.
+  /// f16 or bf16: fields in f32 travel in this type, in half of the memory, from before they are collated until the
+  /// consumer takes them. Then the device's queue makes f32 of them again. The knob is called loader.dtype.
   DType dtype = DType::F32;
   Device device = kCpu;  ///< that the batches are for
   std::shared_ptr<const Sampler> sampler;
@@ -241,10 +242,10 @@ class DataLoader {
   [[nodiscard]] std::size_t size() const;
   /// Starts the next epoch (ends the one that runs).
   void start();
-  /// The next batch of the epoch, none at its end. What a dataset or a sampler throws is thrown where its batch would
-  /// have come, after the batches before it (with workers and without keepOrder, as soon as it is known), and Error too
-  /// where a worker died or was too slow. However many workers there are, the epoch is over with that: there are no
-  /// more batches until start().
+  /// The next batch of the epoch, none at its end. An exception of a dataset or a sampler is thrown where its batch
+  /// would have come, after the batches before it. With workers and without keepOrder it is thrown as soon as it is
+  /// known. A worker that died or was too slow gives an Error. The epoch is over with that, however many workers there
+  /// are: there are no more batches until start().
   [[nodiscard]] std::optional<Batch> next();
   /// All zero without LoaderOptions::pin.
   [[nodiscard]] StagingStats stagingStats() const;

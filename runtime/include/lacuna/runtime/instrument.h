@@ -64,8 +64,9 @@ class LoaderScope {
 void loaderQueueDepth(std::uint32_t loader, std::int64_t ready);
 /// A setting of the run under the name that flags and findings use: knob("loader.workers", "4").
 void knob(std::string_view name, std::string_view value);
-/// Sets if the runtime reports the knobs that it knows by itself and that the program has not reported: those of the
-/// first loader that runs, of optimizers, of how gradients are cleared, and the debug mode. On from the start.
+/// Sets if the runtime reports the knobs that it knows by itself and that the program has not reported. These are the
+/// knobs of the first loader that runs, of optimizers, of how gradients are cleared, and the debug mode. On from the
+/// start.
 void tellOwnKnobs(bool on);
 /// Names the calling thread for tools and debuggers.
 void nameThread(const char* name);

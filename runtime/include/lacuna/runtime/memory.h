@@ -46,11 +46,11 @@ void setMemoryLimit(std::size_t bytes, Device device = kCpu);
 /// The largest live tensors: bytes, role, operator that made them, name.
 [[nodiscard]] std::string largestTensors(std::size_t count = 10, Device device = kCpu);
 
-/// Plans the memory of iterations, which are what a StepScope encloses on its thread: the first is recorded, and its
-/// allocations of more than 2 KiB that end with it are packed into one arena. Those of later iterations get the same
-/// places as long as they come in the same order and sizes; at the first that does not, or whose place is still held,
-/// the rest of the iteration is served by the cache. An iteration is recorded again when two in a row left the plan, or
-/// one that nothing followed yet. `LACUNA_MEMORY_PLAN=1` turns it on for the CPU device.
+/// Plans the memory of iterations; an iteration is the work that a StepScope encloses on its thread. The first one is
+/// recorded, and its allocations of more than 2 KiB that end with it are packed into one arena. Allocations of later
+/// iterations get the same places as long as they come in the same order and sizes. From the first one that does not,
+/// or whose place is still held, the cache serves the rest of the iteration. An iteration is recorded again when two in
+/// a row left the plan, or one that nothing followed yet. `LACUNA_MEMORY_PLAN=1` turns it on for the CPU device.
 void planMemory(bool on, Device device = kCpu);
 /// Drops the plan: the next iteration is recorded.
 void recordMemoryPlan(Device device = kCpu);

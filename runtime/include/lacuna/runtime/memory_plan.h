@@ -38,7 +38,7 @@ struct OperatorList {
 [[nodiscard]] OperatorList recordOperators(const std::function<void()>& body, Device device = kCpu);
 
 /// The most bytes held at once when every buffer lives from the operator that makes it to the last one that uses it:
-/// what a static plan of the list needs. What was held before counts all the time, as parameters do.
+/// what a static plan of the list needs. Buffers held before count all the time, as parameters do.
 [[nodiscard]] std::size_t lastUseBound(const OperatorList& list);
 /// The same for a framework that keeps every result of the forward until the backward has ended and reuses no input's
 /// memory.

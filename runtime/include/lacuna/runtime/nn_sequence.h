@@ -84,7 +84,7 @@ class Lstm : public Recurrent {
       : Lstm(features, hidden, RecurrentOptions{layers, false}, options) {}
   [[nodiscard]] const char* kind() const override { return "Lstm"; }
   /// From these states, zeros where undefined, and with the states after the last step: each [layers·directions, n,
-  /// hidden], in the order of weights(). Of the backward direction the last step is the sequence's first.
+  /// hidden], in the order of weights(). The backward direction's last step is the sequence's first.
   [[nodiscard]] RecurrentResult run(const Tensor& x, const Tensor& hidden = {}, const Tensor& cell = {}) {
     return runLayers(x, hidden, cell);
   }

@@ -3,9 +3,9 @@
 #ifndef LACUNA_RUNTIME_NVTX_SCHEMA_H
 #define LACUNA_RUNTIME_NVTX_SCHEMA_H
 
-/* What the runtime says over NVTX, for whoever listens. C99 and C++, needs nothing but <stdint.h>: neither the runtime
- * nor the NVTX headers. docs/nvtx-schema.md explains it; both change together, and so does LACUNA_RT_SCHEMA_VERSION
- * when a meaning changes. Fields are only ever appended to a payload, so a reader takes the prefix that it knows and
+/* The data that the runtime reports over NVTX, for any tool. C99 and C++; it needs only <stdint.h>, neither the runtime
+ * nor the NVTX headers. docs/nvtx-schema.md explains it, and both change together. LACUNA_RT_SCHEMA_VERSION changes
+ * when a meaning does. Fields are only ever appended to a payload, so a reader takes the prefix that it knows and
  * checks the size it was given. A structure holds no padding: every gap has a name.
  *
  * Every payload is registered with the NVTX payload extension under the schema name and the static schema id given
@@ -226,9 +226,9 @@ LACUNA_RT_PAYLOADS(LACUNA_RT_DECLARE_PAYLOAD)
 /* --- whole operators: an NVTX extension module -------------------------------------------------------------------- */
 
 /* NVTX offers this module to a tool as it offers its own extensions: through InitializeInjectionNvtxExtension. A tool
- * that fills all slots hears of a small operator that runs on the thread that calls it by one call when it is over, in
- * place of the operator's range, the execution's range and the mark of its allocation, and of other memory without the
- * mark around it. A tool that does not know the module hears of everything by ranges and marks. */
+ * that fills all slots gets one call for a small operator that runs on the calling thread, when the operator is over.
+ * The call stands for the operator's range, the execution's range and the mark of its allocation. Other memory comes
+ * without the mark around it. A tool that does not know the module gets everything as ranges and marks. */
 #define LACUNA_RT_MODULE_ID 0x4c52u
 #define LACUNA_RT_MODULE_COMPAT_ID 1u
 
@@ -239,13 +239,13 @@ enum LacunaRtSlot {
   LACUNA_RT_SLOTS = 3
 };
 
-/* Times are the tool's stamps. What is 0 has not happened yet: then other events came in between, and the ends of the
- * ranges that have begun follow as pops. An allocation belongs to the moment before `startStamp`. */
+/* Times are the tool's stamps. A stamp of 0 is of a moment still to come: then other events came in between, and the
+ * ranges that have begun end later, with pops. An allocation belongs to the moment before `startStamp`. */
 typedef struct LacunaRtWhole {
   uint64_t size;                                        /* of this structure; it may grow */
   uint64_t beginStamp, startStamp, stopStamp, endStamp; /* the operator's, the execution's two, the operator's */
   uint64_t name, executionName;                         /* STRING messages of the two ranges */
-  uint64_t hasMemory;                                   /* 1: `memory` says an allocation */
+  uint64_t hasMemory;                                   /* 1: `memory` holds an allocation */
   LacunaRtOperator op;
   LacunaRtExecution execution;
   LacunaRtMemory memory;

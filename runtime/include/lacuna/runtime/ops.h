@@ -124,8 +124,8 @@ inline Tensor operator-(const Tensor& a) {
 [[nodiscard]] Tensor logSoftmax(const Tensor& x, int dim);
 enum class Reduction : std::uint8_t { Mean, Sum };
 /// Scores [n, classes, …] against class numbers i64 [n, …]; targets equal to `ignore` do not count. With a `weight` for
-/// each class, [classes], what a target adds counts by that of its class, and the mean divides by the sum of the
-/// weights of the targets that count. Label smoothing shares out 1/classes to every class, by the weight of each.
+/// each class, [classes], a target counts by the weight of its class. The mean then divides by the sum of the weights
+/// of the targets that count. Label smoothing shares out 1/classes to every class, by the weight of each.
 [[nodiscard]] Tensor crossEntropy(const Tensor& scores, const Tensor& target, Reduction reduction = Reduction::Mean,
                                   double labelSmoothing = 0, std::int64_t ignore = -100, const Tensor& weight = {});
 /// crossEntropy of what is logarithms of probabilities already (logSoftmax).
@@ -164,7 +164,7 @@ enum class Reduction : std::uint8_t { Mean, Sum };
 [[nodiscard]] Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& runningMean,
                                const Tensor& runningVar, bool training, double momentum = 0.1, double epsilon = 1e-5);
 /// x [n, channels, …], normalised over each of `groups` groups of channels of each example; weight and bias [channels]
-/// may be undefined. Of pictures whose channels lie last in memory so does the result, and the gradient.
+/// may be undefined. Where the channels of x lie last in memory, so do those of the result and the gradient.
 [[nodiscard]] Tensor groupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
                                double epsilon = 1e-5);
 /// groupNorm with a group for each channel.

@@ -7,7 +7,7 @@
 #include "lacuna/runtime/tensor.h"
 
 /// Operators on pictures [n, channels, height, width]. On the CPU their results are channels last: the channels of one
-/// pixel are neighbours in memory. That shows in strides() alone; contiguous() gives row-major order.
+/// pixel are neighbours in memory. Only strides() shows it; contiguous() gives row-major order.
 namespace lacuna::rt {
 
 /// A height and a width; one number means both.

@@ -22,9 +22,9 @@ class Optimizer {
   /// Updates every parameter that has a gradient, inside the optimizer phase.
   void step();
   /// While on, a backward updates each parameter as soon as its gradient is complete and drops the gradient, so that no
-  /// two of them are held at once. step() still belongs after each backward: it ends the iteration. What needs all
-  /// gradients at once (clipping by norm, adding up over several backwards) is refused with an Error, as is a second
-  /// optimizer for one of the parameters.
+  /// two of them are held at once. step() still belongs after each backward: it ends the iteration. Work that needs all
+  /// gradients at once (clipping by norm, adding up over several backwards) throws an Error. So does a second optimizer
+  /// for one of the parameters.
   void stepInBackward(bool on = true);
   /// Drops the gradients, or fills them with zeros.
   void zeroGrad(bool toNone = true);

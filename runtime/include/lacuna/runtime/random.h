@@ -4,12 +4,12 @@
 
 #include "lacuna/runtime/tensor.h"
 
-/// Random numbers from a counter (Philox 4x32-10): element i of the n-th draw depends on seed, n and i alone, so
+/// Random numbers from a counter (Philox 4x32-10). Element i of the n-th draw depends on seed, n and i alone, so
 /// results are the same for every number of threads.
 namespace lacuna::rt {
 
-/// One counter for the process, safe from any thread: what is drawn depends on the seed and on the order of the draws,
-/// not on the number of threads that compute it.
+/// One counter for the process, safe from any thread. The numbers depend on the seed and on the order of the draws, not
+/// on the number of threads that compute them.
 void manualSeed(std::uint64_t seed);
 struct RandomState {
   std::uint64_t seed = 0;

@@ -15,8 +15,9 @@ class RefCounted {
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
   void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
-  /// Retains unless the last owner let go: for who knows of the object without owning it. That owner's release() may
-  /// have left the count at 1, so `destroy` has to look at it again, under the lock that looking the object up takes.
+  /// Retains unless the last owner let go: for code that knows of the object without owning it. The last owner's
+  /// release() may have left the count at 1. So `destroy` has to check it again, under the lock that looking the object
+  /// up takes.
   [[nodiscard]] bool retainIfOwned() {
     std::uint32_t count = count_.load(std::memory_order_relaxed);
     while (count != 0) {

@@ -25,8 +25,9 @@ using Curve = std::function<double(std::int64_t step)>;
 /// Sets an optimizer's rate along a curve. The optimizer must outlive it.
 class Schedule {
  public:
-  /// Sets the rate of step 0 at once, on top of the optimizer's base rate: that of an optimizer which another schedule
-  /// has worked on, or which was loaded in the middle of one, is what it began with. Throws when the curve is empty.
+  /// Sets the rate of step 0 at once, on top of the optimizer's base rate. An optimizer keeps the base rate that it
+  /// began with, also after another schedule, or when it was loaded in the middle of one. Throws when the curve is
+  /// empty.
   Schedule(Optimizer& optimizer, Curve curve);
   /// Once after every optimizer step.
   void step();
@@ -55,7 +56,7 @@ struct PlateauOptions {
 class ReduceOnPlateau {
  public:
   explicit ReduceOnPlateau(Optimizer& optimizer, PlateauOptions options = {});
-  /// Once per measured value (an epoch's validation loss, say).
+  /// To be called once per measured value, such as an epoch's validation loss.
   void step(double value);
 
  private:

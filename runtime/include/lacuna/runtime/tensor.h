@@ -106,14 +106,14 @@ class Tensor {
 
   [[nodiscard]] Tensor contiguous() const;
   [[nodiscard]] Tensor clone() const;
-  /// Without history where the new type is none with gradients. Of what an integer cannot hold, a floating number gives
-  /// the nearest that it can (NaN 0), and an integer wraps around.
+  /// Without history where the new type cannot have gradients. Where an integer type cannot hold a value, a floating
+  /// number gives the nearest value that fits (NaN 0), and an integer wraps around.
   [[nodiscard]] Tensor to(DType dtype) const;
   /// Throws where a history would end, as on the way to meta while gradients are recorded.
   [[nodiscard]] Tensor to(Device device) const;
 
   // In place. The version of the memory rises, so that a backward that saved the old values throws. While gradients are
-  // recorded, a change that matters to them is recorded too (mul_ by a tensor throws), and throws where other tensors
+  // recorded, a change that matters to them is recorded too (mul_ by a tensor throws). It throws where other tensors
   // see the same memory: a view of a tensor, or a tensor with views, that have a history.
   Tensor& fill_(double value);
   Tensor& zero_() { return fill_(0); }

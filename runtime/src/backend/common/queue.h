@@ -148,7 +148,7 @@ class CpuQueue {
     if (sleeping_.load(std::memory_order_relaxed)) [[unlikely]]
       wake();
   }
-  /// Says that what has this number ran, and wakes those who wait for it (see sleepBarrier).
+  /// Records that the task with this number ran, and wakes those who wait for it (see sleepBarrier).
   void finish(std::uint64_t sequence) {
     tail_.store(sequence, std::memory_order_release);
     if (publishBarrier_) [[unlikely]]

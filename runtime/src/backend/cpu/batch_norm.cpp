@@ -6,8 +6,8 @@
 #include "backend/cpu/loops.h"
 #include "backend/nn_kernels.h"
 
-/// Batch normalisation. Rows are cut into pieces of a size that depends on the shape alone; each piece has sums of its
-/// own, added up in the order of the pieces: the result is the same for every number of threads.
+/// Batch normalisation. Rows are cut into pieces of a size that depends on the shape alone. Each piece has sums of its
+/// own, added up in the order of the pieces. So the result is the same for every number of threads.
 namespace lacuna::rt {
 
 using cpu::WideT;

@@ -142,9 +142,9 @@ std::size_t workspaceBytes(const Choice& choice) {
 }
 
 /// Winograd's algorithm makes 4 × 4 results from 6 × 6 values at a time, with a quarter of the multiplications. The
-/// library wants its own orders for it and keeps all values that it makes of a part: parts are as many pictures as fill
-/// a few MB, which also stay in the cache. It first makes four times as many values of the weights; that pays from some
-/// 64 tiles on. 0 where it does not.
+/// library wants its own orders for it and keeps all values that it makes of a part. So a part is as many pictures as
+/// fill a few MB, which also stay in the cache. It first makes four times as many values of the weights; that pays from
+/// some 64 tiles on. 0 where it does not.
 std::int64_t picturesForWinograd(Pass pass, const Operands& of) {
   constexpr std::int64_t kTile = 4, kLeastTiles = 64, kLeastChannels = 32;
   constexpr std::int64_t kMostChannels = 65536;  // of all tiles of a part, with 36 values each

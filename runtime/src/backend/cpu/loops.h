@@ -13,9 +13,9 @@
 /// Loops over strided operands: dimensions that lie together are joined, the innermost runs in one call.
 namespace lacuna::rt::cpu {
 
-/// In front of a function that is a loop over values: it is compiled for the vectors of the usual processors, with all
-/// that it calls, and the program's start picks. Kernels are compiled without contraction, so all of them give the same
-/// numbers. Inlined at its callers it would be compiled once more for each, and for one width alone.
+/// In front of a function that is a loop over values. The function is compiled for the vectors of the usual processors,
+/// with all that it calls, and the program's start picks one. Kernels are compiled without contraction, so all of them
+/// give the same numbers. Inlined at its callers it would be compiled once more for each, and for one width alone.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(LACUNA_RT_ONE_WIDTH)
 #define LACUNA_RT_EVERY_WIDTH \

@@ -151,7 +151,7 @@ Way wayOf(const View& out, const View& a, const View& b) {
   return takes && out.dtype == DType::F32 && !cpu::inPlainLoops() ? Way::Library : Way::Loop;
 }
 
-/// The factors and the product in f32. What stands for many is not copied often.
+/// The factors and the product in f32. A stretched dimension is copied only once.
 struct WideFactors {
   View out, a, b;
   WideFactors(cpu::Widening& widening, const View& product, const View& left, const View& right)

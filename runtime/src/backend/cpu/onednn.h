@@ -40,8 +40,8 @@ struct Library {
 };
 Library& library();
 
-/// For primitives that work in memory which their execution is given, not in some of the library's own: it comes from
-/// the allocator like any other, and counts for limits, statistics and tools.
+/// For primitives that work in memory given to their execution, not in the library's own. This memory comes from the
+/// allocator like any other, and counts for limits, statistics and tools.
 dnnl::primitive_attr inGivenMemory();
 
 /// The memory that a primitive itself works in.

@@ -115,8 +115,8 @@ void CpuQueue::unlockAfterFork() {
   lock_.unlock();
 }
 
-// exit() ends the objects of its thread before any static one. What is enqueued must not run later than that: libraries
-// that it uses end their own static objects then.
+// exit() ends the objects of its thread before any static one. Enqueued work must have run by then: the libraries that
+// it uses end their own static objects next.
 void CpuQueue::drainAtThreadEnd() {
   tDrainsAtEnd_ = true;
   struct Drain {
@@ -193,8 +193,8 @@ void CpuQueue::wake() {
   wake_.notify_one();
 }
 
-// A producer publishes, then looks for a sleeper, with no barrier between, and so does the queue's thread with those
-// who wait for it or for room; so the sleeper makes all threads pass one after it published that it sleeps, and looks
+// A producer publishes, then looks for a sleeper, with no barrier between. The queue's thread does the same with those
+// who wait for it or for room. So a sleeper publishes that it sleeps, makes all threads pass a barrier, and looks
 // again.
 void CpuQueue::sleepBarrier() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);

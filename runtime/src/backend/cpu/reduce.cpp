@@ -76,8 +76,8 @@ std::int64_t offsetOf(std::int64_t index, const Shape& shape, const Shape& strid
   return offset;
 }
 
-/// Elements that are folded in one go. Of a longer reduction such pieces are folded by themselves and then with one
-/// another, in their order: what comes out does not depend on how work is cut.
+/// Elements that are folded in one go. A longer reduction folds each such piece by itself, and then the pieces in their
+/// order. So the result does not depend on how work is cut.
 constexpr std::int64_t kPiece = cpu::kGrain;
 
 template <class T, class A, class Step>

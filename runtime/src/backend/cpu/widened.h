@@ -6,8 +6,8 @@
 
 #include "backend/backend.h"
 
-/// bf16 on processors that cannot compute in it (those without AVX-512), which oneDNN refuses there, and in plain
-/// loops: kernels work on copies in f32, in the workspace that they are given, and round the result once.
+/// bf16 in plain loops, and on processors that cannot compute in it (those without AVX-512), where oneDNN refuses it.
+/// Kernels work on copies in f32, in the workspace that they are given, and round the result once.
 namespace lacuna::rt::cpu {
 
 /// True when operands of this type are widened. ONEDNN_MAX_CPU_ISA counts, as for the library itself.

@@ -18,7 +18,7 @@ using prof::QueueId;
 using prof::TimeNs;
 
 /// Writes what queues do as text: "a b|c" are kernels of 10 ns each with 5 ns between them, in two steps. '.' is 20 ns
-/// more before the next kernel, '=' a copy of 1 ns, and what follows "2:" runs on queue 2.
+/// more before the next kernel. '=' is a copy of 1 ns. Work behind "2:" runs on queue 2.
 class SequencesTest : public testing::Test {
  protected:
   void run(const std::string& text) {
@@ -88,7 +88,7 @@ class SequencesTest : public testing::Test {
 };
 
 TEST_F(SequencesTest, WhatComesTwiceAStepIsCountedWithItsGaps) {
-  // Four times, each with gaps of 5 and 25 ns. What repeats from step to step only is no sequence of its own.
+  // Four times, each with gaps of 5 and 25 ns. Kernels that repeat only from step to step are no sequence of their own.
   run("x a b . c y a b . c z | x a b . c y a b . c z");
   EXPECT_EQ(repeated(), "a b c: 4 in 4, 120 + 120");
 }

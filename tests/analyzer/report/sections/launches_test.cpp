@@ -24,7 +24,7 @@ using testing::StartsWith;
 TEST(LaunchesSection, SaysHowLongLaunchingTakes) {
   const Analysis analysis = threeLaunches();
   // Calls of 10, 20 and 30 µs, with 10, 90 and 30 µs from their end to the start. The second kernel is shorter than its
-  // call and was launched while the first one waited. Of 340 µs the device waits for the third launch from 200 to 260.
+  // call and was launched while the first one waited. The device waits for the third launch from 200 to 260, of 340 µs.
   EXPECT_THAT(
       sectionText(analysis, "launches", 120),
       StartsWith("\nLaunches\n"

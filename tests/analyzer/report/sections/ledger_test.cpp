@@ -66,8 +66,8 @@ TEST(LedgerSection, WithoutDevicesSaysWhy) {
   EXPECT_THAT(renderText(withoutResults()), Not(HasSubstr("Where the device's time goes")));
 }
 
-/// Work of the device, 400 ms of nothing, three steps of 100 ms with 20 ms of nothing in each, 30 and 100 ms between
-/// them, and 50 ms until the last work.
+/// Work of the device, then 400 ms of nothing, then three steps of 100 ms with 20 ms of nothing in each. 30 and 100 ms
+/// lie between the steps, and 50 ms before the last work.
 Analysis withUnknownTime(bool counted, bool sampled = false) {
   StoreBuilder builder;
   const prof::ThreadId thread(1);
@@ -175,8 +175,8 @@ TEST(LedgerSection, TheLedgerSaysWhatItsSharesAndItsTimesAreOf) {
   EXPECT_THAT(renderText(analysed({.steps = 1, .stepsMarked = false}), narrow), Not(HasSubstr("steady")));
 }
 
-/// A device that works from 40 to 60 s of a run of 0 to 61 s; the host spends 30 s of the first 40 in one call, within
-/// two ranges that take longer.
+/// A device that works from 40 to 60 s of a run of 0 to 61 s. The host spends 30 s of the first 40 in one call. Two
+/// longer ranges are around the call.
 Analysis analysedLate(std::int64_t callNs) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   StoreBuilder builder;

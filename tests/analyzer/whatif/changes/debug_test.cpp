@@ -21,8 +21,8 @@ TEST(Debug, DebugChecksGoWithTheSynchronisationThatLooksAtThem) {
               0.08 * measured(plain));
 }
 
-/// A CPU's steps of 10 ms: an operator of 4 ms in the forward that adds a node, and one of 5 ms in the backward, whose
-/// last 2 ms look for numbers that are none.
+/// A CPU's steps of 10 ms. An operator of 4 ms in the forward adds a node. An operator of 5 ms in the backward checks
+/// for NaN in its last 2 ms.
 void addCheckedSteps(CpuTraining& training) {
   constexpr prof::TimeNs kMs = CpuTraining::kMs;
   training.work(0, 4 * kMs, "aten::linear", 1).work(4 * kMs, 5 * kMs, "AddmmBackward0");

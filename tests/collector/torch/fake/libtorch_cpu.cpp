@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A stand-in for PyTorch's core: observers of operators and the allocator's reports, under PyTorch's own names and with
-// its conventions, as far as somebody who is built without its headers can see them.
+// A stand-in for PyTorch's core: observers of operators and the allocator's reports. It has PyTorch's own names and
+// conventions, as far as code that is built without PyTorch's headers can see them.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""As much of PyTorch as the hook touches, in PyTorch's shape, with a core (libtorch_cpu, libc10) that tells its observers
+"""The part of PyTorch that the hook touches, in PyTorch's shape. Its core (libtorch_cpu, libc10) notifies observers
 about operators and memory. FAKE_TORCH_CORE names the folder with the core; without it there is none."""
 
 import contextlib
