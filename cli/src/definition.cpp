@@ -6,6 +6,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "nearest.h"
+
 namespace lacuna::cli {
 
 std::vector<const CLI::App*> commandsIn(const CLI::App& app) {
@@ -16,6 +18,12 @@ std::vector<std::string> commandNames(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : commandsIn(app)) names.push_back(command->get_name());
   return names;
+}
+
+std::string unknownCommand(const CLI::App& app, const std::string& word) {
+  const std::string closest = nearest(commandNames(app), word);
+  return "there is no command '" + word + "'" + (closest.empty() ? ". " : "; did you mean '" + closest + "'? ") +
+         "`lacuna --help` lists the commands";
 }
 
 Options optionsOf(const CLI::App& command) {

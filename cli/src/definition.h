@@ -18,6 +18,8 @@ using Options = std::vector<const CLI::Option*>;
 /// The commands, in the order of --help.
 std::vector<const CLI::App*> commandsIn(const CLI::App& app);
 std::vector<std::string> commandNames(const CLI::App& app);
+/// The message for a command that does not exist.
+std::string unknownCommand(const CLI::App& app, const std::string& word);
 /// The options and words that --help of a command shows, also those of its groups.
 Options optionsOf(const CLI::App& command);
 /// False for a flag.

@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "command.h"
 #include "commands.h"
@@ -18,6 +21,7 @@ struct InfoOptions {
   std::string file;
   bool json = false;
   bool verify = false;
+  bool encodings = false;
 };
 
 double perRow(std::uint64_t bytes, std::uint64_t rows) {
@@ -34,19 +38,31 @@ void printColumns(const TableSummary& table) {
   }
 }
 
-void printTable(const TableSummary& table) {
+void printTable(const TableSummary& table, bool withEncodings) {
   const Style& s = style();
   const std::string name = analyzer::oneLine(table.name);  // a file may have tables that we do not know
   const std::string over =
       table.isTimed() ? fmt::format(", over {}", prof::timeText(table.span.endNs - table.span.startNs)) : "";
-  if (!table.storedBytes) {
-    fmt::print("{}{:<14}{} {} rows{}\n", s.bold, name, s.reset, prof::countText(table.rows), over);
-    return;
-  }
-  fmt::print("\n{}{}{}  {} rows in {} blocks, {}, {:.2f} bytes a row{}\n", s.bold, name, s.reset,
-             prof::countText(table.rows), prof::countText(table.blocks.value_or(0)),
-             prof::bytesText(*table.storedBytes), perRow(*table.storedBytes, table.rows), over);
-  printColumns(table);
+  const std::string stored = table.storedBytes
+                                 ? fmt::format(", {}, {:.2f} bytes a row", prof::bytesText(*table.storedBytes),
+                                               perRow(*table.storedBytes, table.rows))
+                                 : "";
+  fmt::print("{}{}{:<14}{} {} rows{}{}\n", withEncodings ? "\n" : "", s.bold, name, s.reset,
+             prof::countText(table.rows), stored, over);
+  if (withEncodings && table.storedBytes) printColumns(table);
+}
+
+/// The lines about the run, as far as the trace knows them.
+void printRun(const RunDescription& run) {
+  const auto line = [](std::string_view title, const std::string& text) {
+    if (!text.empty()) fmt::print("{:<9}{}\n", title, analyzer::oneLine(text));
+  };
+  line("program", run.program + (run.processes > 1 ? fmt::format(" ({} processes)", run.processes) : ""));
+  line("date", run.date);
+  line("host", run.host);
+  line("devices", fmt::format("{}", fmt::join(run.devices, ", ")));
+  line("steps",
+       run.steps ? prof::countText(*run.steps) : "not counted: there are very many ranges; lacuna report counts");
 }
 
 void printProblems(const TraceSummary& trace) {
@@ -67,7 +83,7 @@ void printProblems(const TraceSummary& trace) {
     fmt::print("warning  {}{}{}\n", s.yellow, analyzer::oneLine(warning), s.reset);
 }
 
-void printText(const TraceSummary& trace) {
+void printText(const TraceSummary& trace, bool withEncodings) {
   const Style& s = style();
   fmt::print("{}{}{}  {}, ", s.bold, analyzer::oneLine(trace.file), s.reset, prof::bytesText(trace.bytes));
   if (trace.formatVersion) {
@@ -75,6 +91,7 @@ void printText(const TraceSummary& trace) {
   } else {
     fmt::print("{}\n", trace.source);
   }
+  printRun(trace.run);
   fmt::print("rows     {} in {} tables, {:.2f} bytes a row\n", prof::countText(trace.rows()), trace.tables.size(),
              perRow(trace.bytes - trace.derivedBytes, trace.rows()));
   if (trace.derivedBytes > 0) {
@@ -83,14 +100,18 @@ void printText(const TraceSummary& trace) {
   fmt::print("span     {}\n", prof::timeText(trace.span.endNs - trace.span.startNs));
   fmt::print("strings  {}\n", prof::countText(trace.strings));
   printProblems(trace);
-  if (!trace.formatVersion) fmt::print("\n");
-  for (const TableSummary& table : trace.tables) printTable(table);
+  if (!withEncodings) fmt::print("\n");
+  for (const TableSummary& table : trace.tables) printTable(table, withEncodings);
 }
 
 /// The value, or null.
 template <class T>
 std::string orNull(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : "null";
+}
+
+std::string textOrNull(const std::string& text) {
+  return text.empty() ? "null" : jsonString(text);
 }
 
 std::string columnJson(const ColumnSummary& column, std::uint64_t rows) {
@@ -114,27 +135,31 @@ std::string tableJson(const TableSummary& table) {
 }
 
 void printJson(const TraceSummary& trace) {
-  std::string tables, reasons, warnings;
+  std::string tables, reasons, warnings, devices;
   for (const TableSummary& table : trace.tables) tables += (tables.empty() ? "\n    " : ",\n    ") + tableJson(table);
   for (const auto& [reason, count] : trace.dropReasons) {
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : ", ", jsonString(reason), count);
   }
+  for (const std::string& device : trace.run.devices) devices += (devices.empty() ? "" : ", ") + jsonString(device);
   for (const std::string& warning : trace.warnings) warnings += (warnings.empty() ? "" : ", ") + jsonString(warning);
   fmt::print(
-      "{{\n  \"file\": {},\n  \"source\": {},\n  \"bytes\": {},\n  \"derived_bytes\": {},\n  \"format_version\": {},\n"
+      "{{\n  \"file\": {},\n  \"source\": {},\n  \"program\": {},\n  \"processes\": {},\n  \"date\": {},\n"
+      "  \"host\": {},\n  \"devices\": [{}],\n  \"steps\": {},\n  \"bytes\": {},\n  \"derived_bytes\": {},\n  "
+      "\"format_version\": {},\n"
       "  \"complete\": {},\n  \"rows\": {},\n  \"strings\": {},\n  \"start_ns\": {},\n  \"end_ns\": {},\n"
       "  \"dropped_events\": {},\n  \"drop_reasons\": {{{}}},\n  \"damage\": {},\n  \"warnings\": [{}],\n"
       "  \"tables\": [{}\n  ]\n}}\n",
-      jsonString(trace.file), jsonString(trace.source), trace.bytes, trace.derivedBytes,
-      trace.formatVersion ? jsonString(*trace.formatVersion) : "null", orNull(trace.complete), trace.rows(),
-      trace.strings, trace.span.startNs, trace.span.endNs, trace.droppedEvents, reasons, damageJson(trace.damage),
-      warnings, tables);
+      jsonString(trace.file), jsonString(trace.source), textOrNull(trace.run.program), trace.run.processes,
+      textOrNull(trace.run.date), textOrNull(trace.run.host), devices, orNull(trace.run.steps), trace.bytes,
+      trace.derivedBytes, trace.formatVersion ? jsonString(*trace.formatVersion) : "null", orNull(trace.complete),
+      trace.rows(), trace.strings, trace.span.startNs, trace.span.endNs, trace.droppedEvents, reasons,
+      damageJson(trace.damage), warnings, tables);
 }
 
 int run(const InfoOptions& options) {
   const auto trace = summarise(options.file, options.verify);
   if (!trace.ok()) return printError(trace.error().message);
-  options.json ? printJson(*trace) : printText(*trace);
+  options.json ? printJson(*trace) : printText(*trace, options.encodings);
   return options.verify && !(trace->damage.empty() && trace->warnings.empty()) ? kError : kOk;
 }
 
@@ -142,12 +167,14 @@ int run(const InfoOptions& options) {
 
 void addInfo(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<InfoOptions>();
-  Command command(app, "info", "Say what a trace file holds: tables, sizes, drops, damage");
+  Command command(app, "info", "Describe a trace file: program, host, devices, steps, tables, drops, damage");
   command
       .option("file", options->file,
               "a trace of any kind, recognised by its content; an .lcn also when it is damaged or still being written")
       .required();
-  command.flag("--json", options->json, "as JSON (docs/trace-files.md)");
+  const Option json = command.flag("--json", options->json, "as JSON (docs/trace-files.md)");
+  command.flag("--encodings", options->encodings, "also each column of an .lcn: its size and how it is stored")
+      .excludes(json);
   command.flag("--verify", options->verify,
                "test every checksum, also of .lcn files over 64 MiB, and exit with 1 when something is missing");
   command.example("lacuna info run.lcn");

@@ -8,6 +8,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -33,11 +34,31 @@
 
 namespace {
 
-/// The message for a first word that is none of these.
-std::string unknownCommand(const std::vector<std::string>& commands, const std::string& word) {
-  const std::string closest = lacuna::cli::nearest(commands, word);
-  return "there is no command '" + word + "'" + (closest.empty() ? "" : "; did you mean '" + closest + "'?") +
-         (closest.empty() ? ". " : " ") + "`lacuna --help` lists the commands";
+/// `lacuna help report` as `lacuna report --help`.
+std::vector<char*> withHelpOption(int argc, char** argv) {
+  static std::array<char, 7> option{"--help"};
+  std::vector<char*> words(argv, argv + argc);
+  words.erase(words.begin() + 1);
+  words.push_back(option.data());
+  return words;
+}
+
+/// The message for words that the command does not take.
+std::string unexpectedWords(const CLI::App& app, const std::string& help) {
+  const auto parsed = app.get_subcommands();
+  if (parsed.empty()) return fmt::format("there is no such option (see {})", help);
+  const CLI::App& command = *parsed.front();
+  const std::vector<std::string> left = command.remaining();
+  const auto option = std::ranges::find_if(left, [](const std::string& word) { return word.starts_with('-'); });
+  if (option == left.end()) return fmt::format("'{}' is a word too many (see {})", left.front(), help);
+  std::vector<std::string> names;
+  for (const CLI::Option* known : lacuna::cli::optionsOf(command)) {
+    for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string typed = option->substr(0, option->find('='));
+  const std::string meant = lacuna::cli::nearest(names, typed);
+  return fmt::format("there is no option '{}'{} (see {})", typed,
+                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant), help);
 }
 
 /// The command that shows how it is done right, by the first word that was typed.
@@ -121,7 +142,7 @@ void outliveFileSizeLimit(int argc, char** argv) {
 int parseAndRun(int argc, char** argv) {
   using namespace lacuna::cli;
   CLI::App app("Lacuna finds where the time and memory of neural-network training go.", "lacuna");
-  app.set_version_flag("--version", "lacuna " LACUNA_VERSION);
+  app.set_version_flag("-V,--version", "lacuna " LACUNA_VERSION);
   app.require_subcommand(1);
   layOutHelp(app);
   int exitCode = kOk;
@@ -131,11 +152,17 @@ int parseAndRun(int argc, char** argv) {
   if (const auto status = checkBudgetOfEnvironment(); !status) return printMisuse(status.error().message);
   app.footer(
       "Exit codes: 0 done, 1 an error (described on standard error), 2 wrong usage; run and check have more.\n"
-      "`lacuna COMMAND --help` explains a command.");
+      "`lacuna help COMMAND` and `lacuna COMMAND --help` explain a command.");
   if (argc > 2 && std::string_view(argv[1]) == "--complete") {
     const std::vector<std::string> words(argv + 2, argv + argc);
     for (const std::string& candidate : completions(app, words)) fmt::print("{}\n", candidate);
     return kOk;
+  }
+  std::vector<char*> words;
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    words = withHelpOption(argc, argv);
+    argc = static_cast<int>(words.size());
+    argv = words.data();
   }
   if (argc < 2) {
     std::fputs(app.help().c_str(), stderr);
@@ -143,7 +170,7 @@ int parseAndRun(int argc, char** argv) {
   }
   const std::vector<std::string> commands = commandNames(app);
   if (argv[1][0] != '-' && std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
-    return printMisuse(unknownCommand(commands, argv[1]));
+    return printMisuse(unknownCommand(app, argv[1]));
   }
   try {
     app.parse(cutProgram(argc, argv), argv);
@@ -156,6 +183,8 @@ int parseAndRun(int argc, char** argv) {
     return printMisuse(notConverted(error.what()));
   } catch (const CLI::ArgumentMismatch& error) {
     return printMisuse(fmt::format("{} (see {})", givenTooOften(error.what()), helpFor(argv[1])));
+  } catch (const CLI::ExtrasError&) {
+    return printMisuse(unexpectedWords(app, helpFor(argv[1])));
   } catch (const CLI::ExcludesError& error) {
     return printMisuse(fmt::format("{}: leave one of the two out", error.what()));
   } catch (const CLI::ParseError& error) {

@@ -136,8 +136,7 @@ int print(const CLI::App& app, const std::string& name) {
   }
   const auto commands = commandsIn(app);
   const auto found = std::ranges::find(commands, name, [](const CLI::App* one) { return one->get_name(); });
-  if (found == commands.end())
-    return printMisuse(fmt::format("there is no command '{}'; lacuna --help lists them", name));
+  if (found == commands.end()) return printMisuse(unknownCommand(app, name));
   fmt::print("{}", pageOf(**found, app.version()));
   return kOk;
 }

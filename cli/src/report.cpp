@@ -17,6 +17,7 @@
 #include "lacuna/analyzer/table.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
+#include "nearest.h"
 #include "output.h"
 #include "output_file.h"
 #include "progress_line.h"
@@ -65,14 +66,19 @@ prof::Result<std::pair<std::uint64_t, std::uint64_t>> parseSteps(std::string_vie
       fmt::format("--steps {}: expected A:B, from step A up to but without step B (0:3 are the first three)", text)};
 }
 
-prof::Status checkSections(const std::vector<std::string>& wanted) {
+/// The sections of --section, with `all` replaced by every one.
+prof::Result<std::vector<std::string>> chosenSections(const std::vector<std::string>& wanted) {
   const auto known = analyzer::reportSections();
+  const std::vector<std::string> all(known.begin(), known.end());
   for (const std::string& name : wanted) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return prof::Error{
-        fmt::format("--section {}: there is no such section; there are: {}", name, fmt::join(known, ", "))};
+    if (name == "all") return all;
+    if (std::ranges::find(all, name) != all.end()) continue;
+    const std::string meant = nearest(all, name);
+    return prof::Error{fmt::format("--section {}: there is no such section{}; there are: all, {}", name,
+                                   meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant),
+                                   fmt::join(all, ", "))};
   }
-  return {};
+  return wanted;
 }
 
 std::vector<std::string> tableNames() {
@@ -150,7 +156,8 @@ int run(const ReportOptions& options) {
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
   if (const std::string misuse = forcesNothing(options.html, "--html"); !misuse.empty()) return printMisuse(misuse);
-  if (auto status = checkSections(options.sections); !status) return printMisuse(status.error().message);
+  const auto sections = chosenSections(options.sections);
+  if (!sections) return printMisuse(sections.error().message);
   if (!options.csv.empty()) {
     if (auto status = checkTable(options.csv); !status) return printMisuse(status.error().message);
   }
@@ -185,8 +192,7 @@ int run(const ReportOptions& options) {
     return kOk;
   }
   // The summary names them too.
-  const bool withSummary =
-      options.sections.empty() || std::ranges::find(options.sections, "summary") != options.sections.end();
+  const bool withSummary = sections->empty() || std::ranges::find(*sections, "summary") != sections->end();
   if (!causes->empty() || (!options.json && !withSummary)) printWarnings(**store);
   for (const analyzer::Cause cause : *causes) printCause(*analysis, cause);
   if (!causes->empty()) return kOk;
@@ -194,7 +200,7 @@ int run(const ReportOptions& options) {
     fmt::print("{}", analyzer::renderJson(*analysis));
   } else {
     const int width = options.width > 0 ? options.width : terminalWidth(stdout);
-    fmt::print("{}", withOwnColours(analyzer::renderText(*analysis, {options.sections, width, wantsColour(stdout)})));
+    fmt::print("{}", withOwnColours(analyzer::renderText(*analysis, {*sections, width, wantsColour(stdout)})));
     if (page) fmt::print("page: {}\n", analyzer::oneLine(options.html.path));
   }
   return kOk;
@@ -209,14 +215,16 @@ void addReport(CLI::App& app, int& exitCode) {
       "FILE", options->file,
       "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)");
   const std::string sections =
-      fmt::format("only these sections, in full: {}", fmt::join(analyzer::reportSections(), ", "));
+      fmt::format("only these sections, in full: all, {}", fmt::join(analyzer::reportSections(), ", "));
   const Option section = command.option("--section", options->sections, sections)
                              .typeName("NAME,NAME")
                              .commaSeparated()
                              .notEmpty()
                              .suggestsList([] {
                                const auto names = analyzer::reportSections();
-                               return std::vector<std::string>(names.begin(), names.end());
+                               std::vector<std::string> words(names.begin(), names.end());
+                               words.emplace_back("all");
+                               return words;
                              });
   const Option cause =
       command.option("--cause", options->causes, "only what is behind these causes of the ledger, such as loader_wait")

@@ -83,6 +83,7 @@ prof::Result<TraceSummary> summariseLcn(const std::string& file, bool verify) {
   for (const prof::DerivedBlock& block : reader->derivedBlocks()) summary.derivedBytes += block.bytes;
   for (const prof::TableInfo& info : reader->tables()) summary.tables.push_back(tableOf(*reader, info));
   addDrops(*reader, summary);
+  if (const auto store = analyzer::Store::open(file); store.ok()) summary.run = describeRun(**store);
   return summary;
 }
 
@@ -118,6 +119,7 @@ prof::Result<TraceSummary> summariseImported(const std::string& file, analyzer::
   std::error_code ignored;
   TraceSummary summary{.file = file,
                        .source = describe(kind),
+                       .run = describeRun(**store),
                        .bytes = std::filesystem::file_size(file, ignored),
                        .strings = (*store)->stringCount() - 1,
                        .span = (*store)->span(),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lacuna/prof/reader.h"
+#include "run_description.h"
 
 namespace lacuna::cli {
 
@@ -41,6 +42,7 @@ struct TableSummary {
 struct TraceSummary {
   std::string file;
   std::string_view source;  ///< the kind of file, in words
+  RunDescription run{};     ///< empty where the file is too damaged to be opened as a trace
   std::uint64_t bytes = 0;
   std::uint64_t derivedBytes = 0;  ///< of that, what was computed from the rows and can be again
   std::optional<std::string> formatVersion{};

@@ -149,11 +149,26 @@ TEST_F(TraceFiles, GenerateIsRepeatableAndInfoSumsItUp) {
   EXPECT_THAT(printed(), testing::Not(HasSubstr("\033["))) << "no colours when nobody looks";
 }
 
+TEST_F(TraceFiles, InfoBeginsWithTheRunAndShowsEncodingsOnRequest) {
+  generate();
+  ASSERT_EQ(lacuna("info run.lcn"), 0);
+  const std::string brief = printed();
+  EXPECT_THAT(brief, testing::ContainsRegex("program  train\ndate     2[0-9-]+ [0-9:]+ UTC\n"));
+  EXPECT_THAT(brief, testing::ContainsRegex("devices  cuda:0 [^\n]+\nsteps    [1-9][0-9,]*\nrows "));
+  EXPECT_THAT(brief, testing::Not(HasSubstr("stored as")));
+  ASSERT_EQ(lacuna("info run.lcn --encodings"), 0);
+  EXPECT_THAT(printed(), HasSubstr("stored as"));
+  EXPECT_EQ(lacuna("info run.lcn --encodings --json"), 2);
+}
+
 TEST_F(TraceFiles, InfoSpeaksJson) {
   generate();
   ASSERT_EQ(lacuna("info --json run.lcn"), 0);
   EXPECT_THAT(printed(), HasSubstr("\"complete\": true"));
   EXPECT_THAT(printed(), HasSubstr("\"damage\": []"));
+  EXPECT_EQ(std::string_view(json()["program"]), "train");
+  EXPECT_TRUE(json()["host"].is_null()) << "the generator names none";
+  EXPECT_GT(std::uint64_t(json()["steps"]), 0u);
 }
 
 TEST_F(TraceFiles, InfoNamesWhatAnUnfinishedFileLacks) {
@@ -870,6 +885,37 @@ TEST_F(TraceFiles, MisuseSaysWhereToReadOn) {
   EXPECT_THAT(said(), HasSubstr("(see `lacuna info --help`)"));
   EXPECT_EQ(lacuna("--frobnicate"), 2);
   EXPECT_THAT(said(), HasSubstr("(see `lacuna --help`)"));
+}
+
+TEST_F(TraceFiles, HelpAndVersionHaveShortForms) {
+  ASSERT_EQ(lacuna("report --help"), 0);
+  const std::string help = printed();
+  EXPECT_EQ(lacuna("help report"), 0);
+  EXPECT_EQ(printed(), help);
+  EXPECT_EQ(lacuna("help"), 0);
+  EXPECT_THAT(printed(), HasSubstr("recover"));
+  EXPECT_EQ(lacuna("help reprot"), 2);
+  EXPECT_THAT(said(), HasSubstr("did you mean 'report'?"));
+  EXPECT_EQ(lacuna("-V"), 0);
+  EXPECT_THAT(printed(), testing::StartsWith("lacuna "));
+}
+
+TEST_F(TraceFiles, AMisspeltWordHasTheNearestOne) {
+  generate();
+  for (const auto& [words, meant] :
+       {std::pair("report run.lcn --jsno", "'--json'"), std::pair("info --verfy=1 run.lcn", "'--verify'"),
+        std::pair("report run.lcn --section memroy", "'memory'"), std::pair("manual reprot", "'report'")}) {
+    EXPECT_EQ(lacuna(words), 2) << words;
+    EXPECT_THAT(said(), HasSubstr(std::string("did you mean ") + meant)) << words;
+  }
+  EXPECT_EQ(lacuna("info run.lcn other.lcn"), 2);
+  EXPECT_THAT(said(), HasSubstr("'other.lcn' is a word too many (see `lacuna info --help`)"));
+}
+
+TEST_F(TraceFiles, AllSectionsHaveOneName) {
+  generate();
+  ASSERT_EQ(lacuna("report run.lcn --section all"), 0) << said();
+  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("kernels"), HasSubstr("memory"), HasSubstr("efficiency")));
 }
 
 TEST_F(TraceFiles, MisuseExitsWithTwo) {

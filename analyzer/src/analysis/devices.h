@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/scope.h"
 
 namespace lacuna::analyzer {
 
@@ -20,9 +21,7 @@ struct QueuePlace {
 };
 QueuePlace placeOf(const Analysis& analysis, prof::QueueId queue);
 
-/// "cuda:3", "cpu:0"
-std::string deviceLabel(prof::DeviceKind kind, std::uint32_t index);
-/// The same of the trace's devices.
+/// The labels of the trace's devices (deviceLabel).
 class DeviceLabels {
  public:
   /// `store` is null for an analysis without a trace: no device has a label then.

@@ -101,6 +101,9 @@ struct Steps {
   [[nodiscard]] std::int64_t spreadNs() const;
 };
 
+/// The name of a device in reports and options: "cuda:3", "cpu:0".
+std::string deviceLabel(prof::DeviceKind kind, std::uint32_t index);
+
 /// Number of these, in their order, that have begun (&Step::startNs) or ended (&Step::endNs) by then.
 std::size_t countBy(std::span<const Step> steps, prof::TimeNs Step::*edge, prof::TimeNs at);
 /// The one that runs then; null between steps.
