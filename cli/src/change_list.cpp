@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "command.h"
 #include "lacuna/analyzer/whatif.h"
 #include "output.h"
 
@@ -16,13 +17,12 @@ namespace {
 using analyzer::ChangeArgument;
 using analyzer::ChangeInfo;
 
-constexpr std::size_t kListColumns = 80;
 constexpr std::string_view kIndent = "  ";
 
 /// The form, and the text beside it, in as many lines as that takes.
 std::string entry(std::string_view form, std::string_view text, std::size_t formColumns) {
   const std::size_t left = kIndent.size() + formColumns + kIndent.size();
-  return fmt::format("{}{:<{}}{}{}\n", kIndent, form, formColumns, kIndent, wrapped(text, kListColumns - left, left));
+  return fmt::format("{}{:<{}}{}{}\n", kIndent, form, formColumns, kIndent, wrapped(text, listColumns() - left, left));
 }
 
 template <class IsListed>

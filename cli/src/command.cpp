@@ -5,27 +5,56 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "definition.h"
 #include "output.h"
+#include "report_text.h"
 #include "sandbox_option.h"
 
 namespace lacuna::cli {
 namespace {
 
-constexpr std::size_t kHelpColumns = 110;
 constexpr std::size_t kOptionColumns = 28;
+/// Breaks the lines that are too long. The rest of a line stands below its text: below the second column in a list of
+/// options or commands, else below the first character.
+std::string brokenLines(const std::string& text, std::size_t columns) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line); out += '\n') {
+    const bool isListed = line.size() > kOptionColumns && line.starts_with("  ") && line[kOptionColumns - 1] == ' ' &&
+                          line[kOptionColumns] != ' ';
+    const std::size_t indent = isListed ? kOptionColumns : std::min(line.find_first_not_of(' '), columns / 2);
+    out += line.substr(0, indent) +
+           wrapped(std::string_view(line).substr(std::min(indent, line.size())), columns - indent, indent);
+  }
+  return out;
+}
+
+std::string namesOf(const std::set<CLI::Option*>& options) {
+  std::string names;
+  for (const CLI::Option* option : options) names += (names.empty() ? "" : ", ") + option->get_name();
+  return names;
+}
 
 class HelpLayout : public CLI::Formatter {
  public:
   explicit HelpLayout(std::string usage = {}) : usage_(std::move(usage)) { column_width(kOptionColumns); }
 
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    return brokenLines(CLI::Formatter::make_help(app, std::move(name), mode), helpColumns());
+  }
   std::string make_usage(const CLI::App* app, std::string name) const override {
     return usage_.empty() ? CLI::Formatter::make_usage(app, name) : "Usage: " + name + " " + usage_ + "\n";
   }
@@ -35,8 +64,22 @@ class HelpLayout : public CLI::Formatter {
     return make_group("Exactly one of", false,
                       app->get_options([app](const CLI::Option* one) { return one != app->get_help_ptr(); }));
   }
+  /// The name of the value alone: checks, and options that go with it or not, follow the description.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return {};
+    const std::string value = valueName(*option);
+    std::string out = value.empty() ? "" : " " + value;
+    if (!option->get_default_str().empty()) out += "=" + option->get_default_str();
+    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) out += " ...";
+    return out;
+  }
   std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(option->get_description(), kHelpColumns - kOptionColumns);
+    std::string text = option->get_description();
+    if (const std::string range = valueRange(*option); !range.empty()) text += "; " + range;
+    if (option->get_required() && !option->get_positional()) text += "; required";
+    if (!option->get_needs().empty()) text += "; needs " + namesOf(option->get_needs());
+    if (!option->get_excludes().empty()) text += "; not with " + namesOf(option->get_excludes());
+    return wrapped(text, helpColumns() - kOptionColumns);
   }
 
  private:
@@ -54,6 +97,17 @@ const Suggestions& suggestionsOf(const CLI::Option& option) {
   static const Suggestions kNone;
   const auto found = allSuggestions().find(&option);
   return found == allSuggestions().end() ? kNone : found->second;
+}
+
+std::size_t helpColumns() {
+  constexpr int kFewest = 60;
+  constexpr int kMost = 120;  // longer lines are hard to read
+  return static_cast<std::size_t>(std::clamp(terminalWidth(stdout), kFewest, kMost));
+}
+
+std::size_t listColumns() {
+  constexpr std::size_t kMost = 80;
+  return std::min(kMost, helpColumns());
 }
 
 void layOutHelp(CLI::App& app) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -86,6 +87,10 @@ class Command {
   CLI::App* app_;
 };
 
+/// The width of --help: the terminal's, between 60 and 120 columns.
+std::size_t helpColumns();
+/// The width of lists of names with short texts: 80 columns, or less where --help has less.
+std::size_t listColumns();
 /// Sets the look of --help for all commands that are added afterwards.
 void layOutHelp(CLI::App& app);
 

@@ -5,6 +5,8 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <string_view>
 
 #include "nearest.h"
 
@@ -35,6 +37,28 @@ Options optionsOf(const CLI::App& command) {
     for (const CLI::Option* option : optionsOf(*group)) out.push_back(option);
   }
   return out;
+}
+
+namespace {
+
+/// Where the parser has added the range of numbers: "INT:INT in [1 - 99]".
+constexpr std::string_view kRange = ":INT in [";
+
+}  // namespace
+
+std::string valueName(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.substr(0, type.find(kRange));
+}
+
+std::string valueRange(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t at = type.find(kRange);
+  if (at == std::string::npos) return {};
+  std::string range = type.substr(at + kRange.size());
+  range.resize(std::min(range.find(']'), range.size()));
+  if (const std::size_t dash = range.find(" - "); dash != std::string::npos) range.replace(dash, 3, " to ");
+  return range;
 }
 
 bool takesValue(const CLI::Option& option) {

@@ -22,6 +22,10 @@ std::vector<std::string> commandNames(const CLI::App& app);
 std::string unknownCommand(const CLI::App& app, const std::string& word);
 /// The options and words that --help of a command shows, also those of its groups.
 Options optionsOf(const CLI::App& command);
+/// The name that an option's value has in --help: FILE, TIME.
+std::string valueName(const CLI::Option& option);
+/// The numbers that it may be, in words: "40 to 200". Empty where any will do.
+std::string valueRange(const CLI::Option& option);
 /// False for a flag.
 bool takesValue(const CLI::Option& option);
 

@@ -47,7 +47,7 @@ void printTable(const TableSummary& table, bool withEncodings) {
                                  ? fmt::format(", {}, {:.2f} bytes a row", prof::bytesText(*table.storedBytes),
                                                perRow(*table.storedBytes, table.rows))
                                  : "";
-  fmt::print("{}{}{:<14}{} {} rows{}{}\n", withEncodings ? "\n" : "", s.bold, name, s.reset,
+  fmt::print("{}{}{:<14}{}  {} rows{}{}\n", withEncodings ? "\n" : "", s.bold, name, s.reset,
              prof::countText(table.rows), stored, over);
   if (withEncodings && table.storedBytes) printColumns(table);
 }
@@ -61,8 +61,11 @@ void printRun(const RunDescription& run) {
   line("date", run.date);
   line("host", run.host);
   line("devices", fmt::format("{}", fmt::join(run.devices, ", ")));
-  line("steps",
-       run.steps ? prof::countText(*run.steps) : "not counted: there are very many ranges; lacuna report counts");
+  if (!run.steps) {
+    line("steps", "not counted: there are very many ranges; lacuna report counts them");
+  } else {
+    line("steps", *run.steps == 0 ? "none found" : prof::countText(*run.steps));
+  }
 }
 
 void printProblems(const TraceSummary& trace) {

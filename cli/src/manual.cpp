@@ -52,9 +52,7 @@ std::string italic(std::string_view text) {
 
 /// "-o, --output OUT"
 std::string nameOf(const CLI::Option& option) {
-  // The parser adds what it checks: "INT:INT in [1 - 99]".
-  const std::string type = option.get_type_name();
-  const std::string value = type.substr(0, type.find(':'));
+  const std::string value = valueName(option);
   if (option.get_positional() && option.get_lnames().empty()) return italic(option.get_name(true));
   std::vector<std::string> names;
   for (const std::string& name : option.get_snames()) names.push_back(bold("-" + name));
@@ -69,6 +67,7 @@ std::string describe(const Options& options) {
     out += fmt::format(".TP\n{}\n{}\n", nameOf(*option), plain(option->get_description()));
     if (const std::string usual = option->get_default_str(); takesValue(*option) && !usual.empty())
       out += fmt::format("Default: {}.\n", plain(usual));
+    if (const std::string range = valueRange(*option); !range.empty()) out += fmt::format("From {}.\n", plain(range));
   }
   return out;
 }

@@ -73,8 +73,9 @@ const Style& style() {
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
   std::string lines;
   while (text.size() > columns) {
-    const std::size_t blank = text.rfind(' ', columns);
-    if (blank == std::string_view::npos || blank == 0) break;
+    std::size_t blank = text.rfind(' ', columns);
+    if (blank == std::string_view::npos || blank == 0) blank = text.find(' ', columns);  // a long word stays whole
+    if (blank == std::string_view::npos) break;
     lines.append(text.substr(0, blank)).append("\n").append(indent, ' ');
     text.remove_prefix(blank + 1);
   }

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 
+#include "command.h"
 #include "lacuna/analyzer/whatif.h"
 #include "nearest.h"
 #include "output.h"
@@ -255,14 +256,13 @@ std::vector<std::string> settingBeginnings() {
 }
 
 std::string settingListText() {
-  constexpr std::size_t kListColumns = 80;
   constexpr std::size_t kFormColumns = 30;
   constexpr std::size_t kLeft = kFormColumns + 4;
   std::string text = "Settings of --set, for PyTorch programs:\n";
   for (const SettingType& type : kTypes) {
     if (!type.refusal.empty()) continue;
     text += fmt::format("  {:<{}}  {}\n", settingForm(type), kFormColumns,
-                        wrapped(type.brief, kListColumns - kLeft, kLeft));
+                        wrapped(type.brief, listColumns() - kLeft, kLeft));
   }
   text.pop_back();
   return text;
