@@ -27,6 +27,7 @@ namespace lacuna::cli {
 namespace {
 
 constexpr std::size_t kOptionColumns = 28;
+
 /// Breaks the lines that are too long. The rest of a line stands below its text: below the second column in a list of
 /// options or commands, else below the first character.
 std::string brokenLines(const std::string& text, std::size_t columns) {
@@ -79,7 +80,7 @@ class HelpLayout : public CLI::Formatter {
     if (option->get_required() && !option->get_positional()) text += "; required";
     if (!option->get_needs().empty()) text += "; needs " + namesOf(option->get_needs());
     if (!option->get_excludes().empty()) text += "; not with " + namesOf(option->get_excludes());
-    return wrapped(text, helpColumns() - kOptionColumns);
+    return text;
   }
 
  private:

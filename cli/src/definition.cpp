@@ -23,9 +23,8 @@ std::vector<std::string> commandNames(const CLI::App& app) {
 }
 
 std::string unknownCommand(const CLI::App& app, const std::string& word) {
-  const std::string closest = nearest(commandNames(app), word);
-  return "there is no command '" + word + "'" + (closest.empty() ? ". " : "; did you mean '" + closest + "'? ") +
-         "`lacuna --help` lists the commands";
+  const std::string meant = didYouMean(commandNames(app), word);
+  return "there is no command '" + word + "'" + (meant.empty() ? "." : meant) + " `lacuna --help` lists the commands";
 }
 
 Options optionsOf(const CLI::App& command) {

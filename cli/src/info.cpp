@@ -138,25 +138,24 @@ std::string tableJson(const TableSummary& table) {
 }
 
 void printJson(const TraceSummary& trace) {
-  std::string tables, reasons, warnings, devices;
+  std::string tables, reasons;
   for (const TableSummary& table : trace.tables) tables += (tables.empty() ? "\n    " : ",\n    ") + tableJson(table);
   for (const auto& [reason, count] : trace.dropReasons) {
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : ", ", jsonString(reason), count);
   }
-  for (const std::string& device : trace.run.devices) devices += (devices.empty() ? "" : ", ") + jsonString(device);
-  for (const std::string& warning : trace.warnings) warnings += (warnings.empty() ? "" : ", ") + jsonString(warning);
   fmt::print(
       "{{\n  \"file\": {},\n  \"source\": {},\n  \"program\": {},\n  \"processes\": {},\n  \"date\": {},\n"
-      "  \"host\": {},\n  \"devices\": [{}],\n  \"steps\": {},\n  \"bytes\": {},\n  \"derived_bytes\": {},\n  "
+      "  \"host\": {},\n  \"devices\": {},\n  \"steps\": {},\n  \"bytes\": {},\n  \"derived_bytes\": {},\n  "
       "\"format_version\": {},\n"
       "  \"complete\": {},\n  \"rows\": {},\n  \"strings\": {},\n  \"start_ns\": {},\n  \"end_ns\": {},\n"
-      "  \"dropped_events\": {},\n  \"drop_reasons\": {{{}}},\n  \"damage\": {},\n  \"warnings\": [{}],\n"
+      "  \"dropped_events\": {},\n  \"drop_reasons\": {{{}}},\n  \"damage\": {},\n  \"warnings\": {},\n"
       "  \"tables\": [{}\n  ]\n}}\n",
       jsonString(trace.file), jsonString(trace.source), textOrNull(trace.run.program), trace.run.processes,
-      textOrNull(trace.run.date), textOrNull(trace.run.host), devices, orNull(trace.run.steps), trace.bytes,
-      trace.derivedBytes, trace.formatVersion ? jsonString(*trace.formatVersion) : "null", orNull(trace.complete),
-      trace.rows(), trace.strings, trace.span.startNs, trace.span.endNs, trace.droppedEvents, reasons,
-      damageJson(trace.damage), warnings, tables);
+      textOrNull(trace.run.date), textOrNull(trace.run.host), jsonList(trace.run.devices, jsonString),
+      orNull(trace.run.steps), trace.bytes, trace.derivedBytes,
+      trace.formatVersion ? jsonString(*trace.formatVersion) : "null", orNull(trace.complete), trace.rows(),
+      trace.strings, trace.span.startNs, trace.span.endNs, trace.droppedEvents, reasons, damageJson(trace.damage),
+      jsonList(trace.warnings, jsonString), tables);
 }
 
 int run(const InfoOptions& options) {

@@ -56,9 +56,7 @@ std::string unexpectedWords(const CLI::App& app, const std::string& help) {
     for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
   }
   const std::string typed = option->substr(0, option->find('='));
-  const std::string meant = lacuna::cli::nearest(names, typed);
-  return fmt::format("there is no option '{}'{} (see {})", typed,
-                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant), help);
+  return fmt::format("there is no option '{}'{} (see {})", typed, lacuna::cli::didYouMean(names, typed), help);
 }
 
 /// The command that shows how it is done right, by the first word that was typed.

@@ -32,12 +32,19 @@ std::string nearest(const std::vector<std::string>& words, const std::string& ty
   std::string closest;
   std::size_t best = 3;
   for (const std::string& word : words) {
+    // The distance is at least the difference in length; a very long word would take long to compare.
+    if (word.size() + best <= typed.size() || typed.size() + best <= word.size()) continue;
     const std::size_t far = distance(typed, word);
     if (far >= best) continue;
     best = far;
     closest = word;
   }
   return closest;
+}
+
+std::string didYouMean(const std::vector<std::string>& words, const std::string& typed) {
+  const std::string closest = nearest(words, typed);
+  return closest.empty() ? "" : "; did you mean '" + closest + "'?";
 }
 
 }  // namespace lacuna::cli

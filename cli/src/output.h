@@ -50,6 +50,13 @@ std::string wrapped(std::string_view text, std::size_t columns, std::size_t inde
 void printWritten(const std::string& path);
 /// With quotes; bytes that are no UTF-8 become U+FFFD, and what a terminal obeys is written as \\u001b.
 std::string jsonString(std::string_view text);
+/// A list of what `toJson` makes of each.
+template <class List, class ToJson>
+std::string jsonList(const List& list, ToJson&& toJson) {
+  std::string out;
+  for (const auto& each : list) out += (out.empty() ? "" : ", ") + toJson(each);
+  return "[" + out + "]";
+}
 /// A list with an object for each.
 std::string damageJson(std::span<const prof::Damage> list);
 

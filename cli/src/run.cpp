@@ -237,10 +237,9 @@ prof::Result<std::vector<std::string>> commandOf(std::vector<std::string> left,
                                                  const std::vector<std::string>& options) {
   if (!left.empty() && left[0].rfind('-', 0) == 0) {
     const std::string option = left[0].substr(0, left[0].find('='));
-    const std::string meant = nearest(options, option);
+    const std::string meant = didYouMean(options, option);
     return prof::Error{fmt::format(
-        "there is no option '{}'{} `lacuna run --help` lists the options{}", option,
-        meant.empty() ? "." : fmt::format("; did you mean '{}'?", meant),
+        "there is no option '{}'{} `lacuna run --help` lists the options{}", option, meant.empty() ? "." : meant,
         behindDashes ? "" : ". If it is the program's, put -- before the program: lacuna run -- ./train --epochs 3")};
   }
   if (behindDashes) {

@@ -10,13 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/scope.h"
 
 namespace lacuna::cli {
 namespace {
 
-/// Clocks before the year 2000 count from something else than 1970, such as the machine's start.
-constexpr prof::TimeNs kTimeOfDayNs = 946'684'800'000'000'000;
 constexpr prof::TimeNs kSecondNs = 1'000'000'000;
 
 std::string programOf(const analyzer::Store& store) {
@@ -27,10 +26,9 @@ std::string programOf(const analyzer::Store& store) {
 }
 
 std::string dateOf(const analyzer::Store& store) {
-  if (store.rows<prof::Clock>() == 0) return {};
-  const auto clock = store.row<prof::Clock>(0);
-  if (clock.realtimeNs < kTimeOfDayNs) return {};
-  const std::time_t seconds = (clock.realtimeNs + (store.span().startNs - clock.timeNs)) / kSecondNs;
+  const auto sinceEpoch = analyzer::timeOfDay(store);
+  if (!sinceEpoch) return {};
+  const std::time_t seconds = (*sinceEpoch + store.span().startNs) / kSecondNs;
   std::tm parts{};
   std::array<char, 64> text{};
   if (gmtime_r(&seconds, &parts) == nullptr) return {};

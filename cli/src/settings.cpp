@@ -153,10 +153,9 @@ prof::Error unknown(std::string_view text, const std::string& name) {
         fmt::format("--set {}: only lacuna whatif plays '{}'; it is no setting of a program. Settings: {}", text, name,
                     fmt::join(settable(), ", "))};
   }
-  const std::string meant = nearest(names(), name);
+  const std::string meant = didYouMean(names(), name);
   return prof::Error{fmt::format("--set {}: there is no setting '{}'{} Settings: {}", text, name,
-                                 meant.empty() ? "." : fmt::format("; did you mean '{}'?", meant),
-                                 fmt::join(settable(), ", "))};
+                                 meant.empty() ? "." : meant, fmt::join(settable(), ", "))};
 }
 
 /// "on" for "true", as what-if reads it.

@@ -256,10 +256,9 @@ prof::Status checkKnobs(const std::vector<std::string>& knobs) {
     if (type != nullptr && type->refusal.empty()) continue;
     if (type != nullptr)
       return prof::Error{fmt::format("--knobs {}: it cannot be set from outside: {}", knob, type->refusal)};
-    const std::string meant = nearest(names, knob);
+    const std::string meant = didYouMean(names, knob);
     return prof::Error{fmt::format("--knobs {}: there is no such setting{} Settings: {}", knob,
-                                   meant.empty() ? "." : fmt::format("; did you mean '{}'?", meant),
-                                   fmt::join(names, ", "))};
+                                   meant.empty() ? "." : meant, fmt::join(names, ", "))};
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/links.h"
 #include "lacuna/analyzer/timeline.h"
 
@@ -112,14 +113,6 @@ std::optional<Alignment> byCollectives(const Store& reference, const Store& othe
   return summary(AlignedBy::Collectives, std::move(differences));
 }
 
-/// The difference between the time of day and the trace's clock, where the trace knows it.
-std::optional<std::int64_t> timeOfDay(const Store& store) {
-  if (store.rows<prof::Clock>() == 0) return std::nullopt;
-  const auto clock = store.row<prof::Clock>(0);
-  if (clock.realtimeNs < kTimeOfDayNs) return std::nullopt;
-  return clock.realtimeNs - clock.timeNs;
-}
-
 std::optional<Alignment> byMarkers(const std::vector<Marker>& ours, const std::vector<Marker>& theirs) {
   std::map<std::string, TimeNs> starts;
   for (const Marker& marker : ours) starts[marker.name] = marker.startNs;
@@ -134,6 +127,13 @@ std::optional<Alignment> byMarkers(const std::vector<Marker>& ours, const std::v
 }
 
 }  // namespace
+
+std::optional<std::int64_t> timeOfDay(const Store& store) {
+  if (store.rows<prof::Clock>() == 0) return std::nullopt;
+  const auto clock = store.row<prof::Clock>(0);
+  if (clock.realtimeNs < kTimeOfDayNs) return std::nullopt;
+  return clock.realtimeNs - clock.timeNs;
+}
 
 Alignment alignTo(const Store& reference, const Store& other) {
   const auto ours = markersOf(reference);

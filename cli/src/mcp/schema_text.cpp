@@ -73,10 +73,8 @@ prof::Result<std::string> tableText(std::string_view name) {
   if (found != tables.end()) return fmt::format("{}{}\n", found->name, found->text);
   std::vector<std::string> names;
   for (const TableOnPage& table : tables) names.emplace_back(table.name);
-  // A long name has a distance to all others that takes long to compute, and is no slip.
-  const std::string closest = name.size() > 64 ? "" : nearest(names, std::string(name));
   return prof::Error{fmt::format("there is no table '{}'{}; call `schema` without a table for the list of all", name,
-                                 closest.empty() ? "" : fmt::format("; did you mean '{}'?", closest))};
+                                 didYouMean(names, std::string(name)))};
 }
 
 }  // namespace lacuna::cli::mcp

@@ -164,13 +164,6 @@ std::string pricedJson(const Priced& priced) {
                           : "null";
 }
 
-template <class List, class Text>
-std::string jsonList(const List& list, Text&& text) {
-  std::string out;
-  for (const auto& each : list) out += (out.empty() ? "" : ", ") + text(each);
-  return "[" + out + "]";
-}
-
 std::string settingsJson(const Settings& settings) {
   return jsonList(settings, [](const collector::Setting& setting) { return jsonString(setting.text()); });
 }
@@ -183,7 +176,7 @@ std::string tryJson(const Try& each) {
       jsonString(each.priced.setting.text()), settingsJson(each.beside), pricedJson(each.priced),
       each.judgement.measured.pairs > 0 ? estimateJson(each.judgement.measured) : "null",
       jsonString(wordFor(each.judgement.verdict)), jsonString(each.judgement.why), jsonString(each.where),
-      jsonList(each.sites, [](const std::string& site) { return jsonString(site); }));
+      jsonList(each.sites, jsonString));
 }
 
 std::string_view wordFor(Ending ending) {
@@ -251,10 +244,10 @@ std::string jsonOf(const Session& session, const Result& result) {
       "{:.0f},\n "
       "\"end_ns_per_step\": {:.0f},\n "
       "\"gain\": {},\n \"kept\": {},\n \"unproven\": {},\n \"script\": {},\n \"tries\": {},\n \"left\": {}}}\n",
-      jsonList(session.command, [](const std::string& word) { return jsonString(word); }), session.steps,
-      session.warmUp, session.seconds, result.runs, wordFor(result.ending), result.noiseShare, result.leastShare,
-      result.othersCores, result.beginNs, result.endNs, result.whole ? estimateJson(result.whole->measured) : "null",
-      settingsJson(result.kept), settingsJson(result.unproven),
+      jsonList(session.command, jsonString), session.steps, session.warmUp, session.seconds, result.runs,
+      wordFor(result.ending), result.noiseShare, result.leastShare, result.othersCores, result.beginNs, result.endNs,
+      result.whole ? estimateJson(result.whole->measured) : "null", settingsJson(result.kept),
+      settingsJson(result.unproven),
       jsonList(scriptLines(result), [](const std::string& line) { return jsonString(line); }),
       jsonList(result.tries, tryJson), jsonList(result.left, [](const Priced& priced) {
         return fmt::format("{{\"setting\": {}, \"predicted\": {}}}", jsonString(priced.setting.text()),

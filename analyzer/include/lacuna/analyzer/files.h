@@ -88,6 +88,9 @@ struct Merged {
   std::vector<Alignment> alignments;  ///< one for each input
 };
 
+/// The difference between the time of day and the trace's clock, where the trace knows it.
+std::optional<std::int64_t> timeOfDay(const Store& store);
+
 /// Puts traces of one job, such as its ranks, on the first one's clock into one trace. Processes, threads, devices and
 /// queues stay apart (devices with the same unique id are one); processes without a rank get the number of their trace
 /// when no trace has ranks. Everything is held in memory.
