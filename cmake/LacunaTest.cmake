@@ -49,3 +49,14 @@ function(lacuna_add_test name)
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()
+
+# lacuna_tests_in(VARIABLE FOLDER…): the tests in these folders, each folder's by name. For folders in which one more file is
+# one more finding, change, analysis, importer or operator, so that such a file is listed nowhere.
+function(lacuna_tests_in variable)
+  set(all)
+  foreach(folder IN LISTS ARGN)
+    file(GLOB tests CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" "${folder}/*_test.cpp")
+    list(APPEND all ${tests})
+  endforeach()
+  set(${variable} ${all} PARENT_SCOPE)
+endfunction()

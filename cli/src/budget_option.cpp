@@ -11,7 +11,6 @@
 #include <string>
 
 #include "lacuna/prof/budget.h"
-#include "trace_commands.h"
 
 namespace lacuna::cli {
 namespace {
@@ -24,14 +23,12 @@ void raiseBudget(const std::string& text) {
 
 }  // namespace
 
-void addBudget(CLI::App& app) {
-  for (const char* name : kTraceCommands) {
-    app.get_subcommand(name)
-        ->add_option_function<std::string>("--budget", &raiseBudget,
-                                           "what a trace may claim, where it is refused and you trust it: "
-                                           "rows=20M,strings=…,text=…,values=…,tracks=… (default: LACUNA_BUDGET)")
-        ->type_name("ITEMS");
-  }
+void addBudget(CLI::App& command) {
+  command
+      .add_option_function<std::string>("--budget", &raiseBudget,
+                                        "what a trace may claim, where it is refused and you trust it: "
+                                        "rows=20M,strings=…,text=…,values=…,tracks=… (default: LACUNA_BUDGET)")
+      ->type_name("ITEMS");
 }
 
 prof::Status checkBudgetOfEnvironment() {

@@ -10,9 +10,8 @@ class App;
 
 namespace lacuna::cli {
 
-/// Adds --budget to every command of `app` that opens traces; to be called once they are there. The limits hold for the
-/// process before the command begins.
-void addBudget(CLI::App& app);
+/// Adds --budget to a command that opens traces. The limits hold for the process before the command begins.
+void addBudget(CLI::App& command);
 
 /// Checks that LACUNA_BUDGET, where it is set, can be read.
 prof::Status checkBudgetOfEnvironment();

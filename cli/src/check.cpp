@@ -194,6 +194,7 @@ void addCheck(CLI::App& app, int& exitCode) {
   command.option("--noise", options->noise, "further runs of the baseline, to measure its noise").typeName("FILE");
   addTarget(command, options->junit, "also write the result as JUnit XML", "--junit");
   command.flag("--github", options->github, "also print annotations for GitHub Actions");
+  command.opensTraces();
   command.footer(
       "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, only one of\n"
       "two has steps, the result not written).\n"

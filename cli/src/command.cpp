@@ -18,6 +18,7 @@
 #include <string_view>
 #include <utility>
 
+#include "budget_option.h"
 #include "definition.h"
 #include "output.h"
 #include "report_text.h"
@@ -225,6 +226,11 @@ void Command::footnote(const std::string& text) {
 
 void Command::example(const std::string& line) {
   app_->footer(app_->get_footer() + "\nExample: " + line);
+}
+
+void Command::opensTraces() {
+  addBudget(*app_);
+  addSandbox(*app_);
 }
 
 void Command::takeTheRest() {

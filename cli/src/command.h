@@ -74,6 +74,9 @@ class Command {
   void footnote(const std::string& text);
   /// A line below that, which shows how the command is called.
   void example(const std::string& line);
+  /// The command reads traces: adds --budget and --sandbox, by which it first gives up other files, programs and the
+  /// network. To be called behind its other options.
+  void opensTraces();
   /// From the first word on that is no option of this command, all words are remaining().
   void takeTheRest();
   std::vector<std::string> remaining() const;

@@ -27,53 +27,43 @@ inline std::optional<std::vector<std::string>> behindDashes;
 /// Adds a subcommand to `app`. Its callback does the work and leaves one of the codes above in `exitCode`.
 using AddCommand = void (*)(CLI::App& app, int& exitCode);
 
-void addRun(CLI::App& app, int& exitCode);
-void addTune(CLI::App& app, int& exitCode);
-void addTrigger(CLI::App& app, int& exitCode);
-void addAttach(CLI::App& app, int& exitCode);
-void addDoctor(CLI::App& app, int& exitCode);
-void addGenerate(CLI::App& app, int& exitCode);
-void addConvert(CLI::App& app, int& exitCode);
-void addMerge(CLI::App& app, int& exitCode);
-void addQuery(CLI::App& app, int& exitCode);
-void addMcp(CLI::App& app, int& exitCode);
-void addGui(CLI::App& app, int& exitCode);
-void addInfo(CLI::App& app, int& exitCode);
-void addRecover(CLI::App& app, int& exitCode);
-void addReport(CLI::App& app, int& exitCode);
-void addWhatif(CLI::App& app, int& exitCode);
-void addCalibrate(CLI::App& app, int& exitCode);
-void addCheck(CLI::App& app, int& exitCode);
-void addDiff(CLI::App& app, int& exitCode);
-void addCompletion(CLI::App& app, int& exitCode);
-void addManual(CLI::App& app, int& exitCode);
-
-/// In the order of --help; one a line.
-// clang-format off
-inline constexpr AddCommand kCommands[] = {
+/// The registry: one line for each command, in the order of --help. addNAME is defined in the command's own file.
 #ifdef LACUNA_CLI_COLLECTOR
-    addRun,
-    addTune,
-    addTrigger,
-    addAttach,
-    addDoctor,
+#define LACUNA_RECORDING_COMMANDS(COMMAND) \
+  COMMAND(Run)                             \
+  COMMAND(Tune)                            \
+  COMMAND(Trigger)                         \
+  COMMAND(Attach)                          \
+  COMMAND(Doctor)
+#else
+#define LACUNA_RECORDING_COMMANDS(COMMAND)
 #endif
-    addReport,
-    addWhatif,
-    addCalibrate,
-    addDiff,
-    addCheck,
-    addGui,
-    addQuery,
-    addMcp,
-    addConvert,
-    addMerge,
-    addInfo,
-    addRecover,
-    addGenerate,
-    addCompletion,
-    addManual,
+#define LACUNA_COMMANDS(COMMAND)     \
+  LACUNA_RECORDING_COMMANDS(COMMAND) \
+  COMMAND(Report)                    \
+  COMMAND(Whatif)                    \
+  COMMAND(Calibrate)                 \
+  COMMAND(Diff)                      \
+  COMMAND(Check)                     \
+  COMMAND(Gui)                       \
+  COMMAND(Query)                     \
+  COMMAND(Mcp)                       \
+  COMMAND(Convert)                   \
+  COMMAND(Merge)                     \
+  COMMAND(Info)                      \
+  COMMAND(Recover)                   \
+  COMMAND(Generate)                  \
+  COMMAND(Completion)                \
+  COMMAND(Manual)
+
+#define LACUNA_DECLARED(NAME) void add##NAME(CLI::App& app, int& exitCode);
+LACUNA_COMMANDS(LACUNA_DECLARED)
+#undef LACUNA_DECLARED
+
+inline constexpr AddCommand kCommands[] = {
+#define LACUNA_LISTED(NAME) add##NAME,
+    LACUNA_COMMANDS(LACUNA_LISTED)
+#undef LACUNA_LISTED
 };
-// clang-format on
 
 }  // namespace lacuna::cli

@@ -114,6 +114,7 @@ void addConvert(CLI::App& app, int& exitCode) {
       .suggests([] { return wordsOf(analyzer::formatNames()); });
   command.option("--table", options->table, "the table that csv and table-json write (default: kernel)");
   command.flag("-q,--quiet", options->quiet, "no progress");
+  command.opensTraces();
   command.example("lacuna convert run.lcn -o run.json.gz");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

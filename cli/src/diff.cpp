@@ -156,6 +156,7 @@ void addDiff(CLI::App& app, int& exitCode) {
   command.option("AFTER", options->after, "a trace of the changed program").required();
   command.option("--rows", options->rows, "how many places to list (JSON has all)").showDefault().notNegative();
   command.flag("--json", options->json, "print the comparison as JSON (docs/diff-json.md)");
+  command.opensTraces();
   command.example("lacuna diff before.lcn after.lcn");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

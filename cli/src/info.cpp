@@ -179,6 +179,7 @@ void addInfo(CLI::App& app, int& exitCode) {
       .excludes(json);
   command.flag("--verify", options->verify,
                "test every checksum, also of .lcn files over 64 MiB, and exit with 1 when something is missing");
+  command.opensTraces();
   command.example("lacuna info run.lcn");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

@@ -30,7 +30,6 @@
 #include "nearest.h"
 #include "output.h"
 #include "safe_output.h"
-#include "sandbox_option.h"
 
 namespace {
 
@@ -145,8 +144,6 @@ int parseAndRun(int argc, char** argv) {
   layOutHelp(app);
   int exitCode = kOk;
   for (const AddCommand add : kCommands) add(app, exitCode);
-  addBudget(app);
-  addSandbox(app);
   if (const auto status = checkBudgetOfEnvironment(); !status) return printMisuse(status.error().message);
   app.footer(
       "Exit codes: 0 done, 1 an error (described on standard error), 2 wrong usage; run and check have more.\n"

@@ -121,6 +121,7 @@ void addMerge(CLI::App& app, int& exitCode) {
       .option("--to", options->to,
               fmt::format("what to write ({}); else by the ending of OUT", analyzer::formatNames()))
       .suggests([] { return wordsOf(analyzer::formatNames()); });
+  command.opensTraces();
   command.example("lacuna merge rank0.lcn rank1.lcn -o job.lcn");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

@@ -204,6 +204,7 @@ void addQuery(CLI::App& app, int& exitCode) {
       .notNegative()
       .showDefault();
   command.flag("--schema", options->schema, "print the tables and columns (docs/schema.md); needs no trace");
+  command.opensTraces();
   command.example("lacuna query run.lcn \"SELECT name, sum(durNs)/1e6 AS ms FROM kernel GROUP BY 1 ORDER BY 2 DESC\"");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

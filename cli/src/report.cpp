@@ -275,6 +275,7 @@ void addReport(CLI::App& app, int& exitCode) {
       .excludes(list)
       .excludes(sectionList)
       .excludes(csv);
+  command.opensTraces();
   command.example("lacuna report run.lcn --section findings,memory");
   command.does([options, &exitCode] { exitCode = run(*options); });
 }

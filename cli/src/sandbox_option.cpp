@@ -10,7 +10,6 @@
 #include <string>
 
 #include "sandbox.h"
-#include "trace_commands.h"
 
 namespace lacuna::cli {
 namespace {
@@ -53,14 +52,12 @@ std::string modeOf(const CLI::Option& option) {
 
 }  // namespace
 
-void addSandbox(CLI::App& app) {
-  for (const char* name : kTraceCommands) {
-    app.get_subcommand(name)
-        ->add_option(kOption,
-                     "auto, on or off: read traces without other files, the network and other programs, as far as the "
-                     "kernel can (default: LACUNA_SANDBOX, else auto; on fails where it cannot)")
-        ->type_name("MODE");
-  }
+void addSandbox(CLI::App& command) {
+  command
+      .add_option(kOption,
+                  "auto, on or off: read traces without other files, the network and other programs, as far as the "
+                  "kernel can (default: LACUNA_SANDBOX, else auto; on fails where it cannot)")
+      ->type_name("MODE");
 }
 
 void enterSandbox(const CLI::App& command) {

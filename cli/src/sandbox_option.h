@@ -8,10 +8,10 @@ class App;
 
 namespace lacuna::cli {
 
-/// Adds --sandbox to every command of `app` that opens traces; to be called once they are there.
-void addSandbox(CLI::App& app);
+/// Adds --sandbox to a command that opens traces.
+void addSandbox(CLI::App& command);
 
-/// Confines the process to the files that the words of `command` name, where it is one of those: after the options are
+/// Confines the process to the files that the words of `command` name, where it has that option: after the options are
 /// read and before the work begins. Throws CLI::ValidationError where --sandbox on cannot be had.
 void enterSandbox(const CLI::App& command);
 

@@ -146,6 +146,7 @@ void addWhatif(CLI::App& app, int& exitCode) {
   command.flag("--markdown", options->markdown, "print the list as the table of docs/analyses/whatif.md")
       .needs(list)
       .excludes(json);
+  command.opensTraces();
   command.footnote(changeListText());
   command.example("lacuna whatif run.lcn loader.workers=8 'kernel:gelu*0.5'");
   command.does([options, &exitCode] { exitCode = run(*options); });

@@ -2,38 +2,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
 #include "import/importers.h"
 #include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/store.h"
-#include "store/lcn_backend.h"
 
 namespace lacuna::analyzer {
 
 namespace {
 
-StoreResult openKind(SourceKind kind, const std::filesystem::path& path, const OpenOptions& options) {
-  switch (kind) {
-    case SourceKind::Json:
-      return importChrome(path, options);
-    case SourceKind::Sqlite:
-      return importNsys(path, options);
-    case SourceKind::Perfetto:
-      return importPerfetto(path, options);
-    case SourceKind::Pickle:
-      return importSnapshot(path, options);
-    case SourceKind::Lcn: {
-      auto reader = prof::Reader::open(path, {.budget = options.budget});
-      if (!reader) return reader.error();
-      return std::make_shared<const Store>(std::make_shared<LcnBackend>(std::move(*reader)));
-    }
-    case SourceKind::Empty:
-      return prof::Error{fmt::format("{}: is empty; the program that wrote it may have been stopped", path.string())};
-    default:
-      return prof::Error{
-          fmt::format("{}: not a trace that lacuna knows; it reads .lcn, Kineto and Chrome JSON, SQLite exports "
-                      "of Nsight Systems and Perfetto traces and memory snapshots of PyTorch (also gz and zstd)",
-                      path.string())};
+/// ".lcn, Kineto and Chrome JSON, … and memory snapshots of PyTorch".
+std::string readableKinds() {
+  std::string out;
+  for (std::size_t i = 0; i < importers().size(); ++i) {
+    if (i > 0) out += i + 2 < importers().size() ? ", " : " and ";
+    out += importers()[i]->plural;
   }
+  return out;
+}
+
+StoreResult openKind(SourceKind kind, const std::filesystem::path& path, const OpenOptions& options) {
+  if (kind == SourceKind::Empty) {
+    return prof::Error{fmt::format("{}: is empty; the program that wrote it may have been stopped", path.string())};
+  }
+  const auto found = std::ranges::find(importers(), kind, &Importer::kind);
+  if (found != importers().end()) return (*found)->open(path, options);
+  return prof::Error{
+      fmt::format("{}: not a trace that lacuna knows; it reads {} (also gz and zstd)", path.string(), readableKinds())};
 }
 
 /// Analyses and views take memory by the row, whatever it was read from.

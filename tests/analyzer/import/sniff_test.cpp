@@ -5,13 +5,14 @@
 #include <zstd.h>
 
 #include <cstddef>
-#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "import/importers.h"
 #include "lacuna/analyzer/files.h"
+#include "lacuna/analyzer/store.h"
 #include "support/temp_dir.h"
 #include "support/temp_file.h"
 
@@ -113,11 +114,31 @@ TEST(Sniff, AMissingFileIsAnError) {
 
 TEST(Sniff, EveryKindHasWordsOfItsOwn) {
   std::set<std::string_view> words;
-  const SourceKind kinds[] = {SourceKind::Empty,    SourceKind::Lcn,    SourceKind::Json,   SourceKind::Sqlite,
-                              SourceKind::Perfetto, SourceKind::Pickle, SourceKind::Unknown};
-  for (const SourceKind kind : kinds) words.insert(describe(kind));
-  EXPECT_EQ(words.size(), std::size(kinds));
+  const auto last = static_cast<std::size_t>(SourceKind::Unknown);
+  for (std::size_t kind = 0; kind <= last; ++kind) words.insert(describe(static_cast<SourceKind>(kind)));
+  EXPECT_EQ(words.size(), last + 1);
   EXPECT_FALSE(words.contains(""));
+}
+
+TEST(Importers, EachIsCompleteAndInItsPlace) {
+  std::size_t place = 0;
+  for (const Importer* importer : importers()) {
+    EXPECT_EQ(static_cast<std::size_t>(importer->kind), ++place) << importer->name;
+    EXPECT_NE(importer->plural, "") << importer->name;
+    EXPECT_NE(importer->recognises, nullptr) << importer->name;
+    EXPECT_NE(importer->open, nullptr) << importer->name;
+  }
+}
+
+TEST(Importers, TheErrorForAnUnknownFileListsThem) {
+  const test::TempFile file(".any", "words");
+  const auto store = Store::open(file.path());
+  ASSERT_FALSE(store.ok());
+  EXPECT_THAT(store.error().message,
+              HasSubstr(": not a trace that lacuna knows; it reads .lcn, Kineto and Chrome JSON, "));
+  EXPECT_THAT(store.error().message, HasSubstr(" (also gz and zstd)"));
+  for (const Importer* importer : importers())
+    EXPECT_THAT(store.error().message, HasSubstr(std::string(importer->plural)));
 }
 
 }  // namespace

@@ -18,8 +18,23 @@
 
 namespace lacuna::analyzer {
 
+/// The registry: one line for each kind of file that can be read, in the order in which sniff() tries them. The
+/// importer of a kind, kKindImporter, is defined in a file of its own under analyzer/src/import/.
+#define LACUNA_IMPORTERS(IMPORTER) \
+  IMPORTER(Lcn)                    \
+  IMPORTER(Json)                   \
+  IMPORTER(Sqlite)                 \
+  IMPORTER(Perfetto)               \
+  IMPORTER(Pickle)
+
 /// The kind of a file, by its first bytes (decompressed).
-enum class SourceKind { Empty, Lcn, Json, Sqlite, Perfetto, Pickle, Unknown };
+enum class SourceKind {
+  Empty,
+#define LACUNA_SOURCE_KIND(name) name,
+  LACUNA_IMPORTERS(LACUNA_SOURCE_KIND)
+#undef LACUNA_SOURCE_KIND
+      Unknown
+};
 /// Reads some bytes of the file. Fails where it cannot be read, and on a compressed .lcn, which is read in any order.
 prof::Result<SourceKind> sniff(const std::filesystem::path& path);
 

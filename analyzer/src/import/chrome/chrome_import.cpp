@@ -217,6 +217,17 @@ prof::Status ChromeImport::run() {
   return {};
 }
 
+/// A line feed and a bracket alone may also be the size of a Perfetto packet: there text must follow as JSON has it.
+bool looksLikeJson(std::string_view head) {
+  const bool mayBePacket = head.front() == '\n';
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
+  const std::size_t bracket = head.find_first_not_of(" \t\r\n");
+  if (bracket == std::string_view::npos || (head[bracket] != '{' && head[bracket] != '[')) return false;
+  const std::size_t next = head.find_first_not_of(" \t\r\n", bracket + 1);
+  return !mayBePacket || next == std::string_view::npos ||
+         std::string_view("\"{}[]").find(head[next]) != std::string_view::npos;
+}
+
 }  // namespace
 
 StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& options, const WindowSizes& sizes) {
@@ -236,5 +247,13 @@ StoreResult importChrome(const std::filesystem::path& path, const OpenOptions& o
   }
   return import.assembly().finish(path, options.threads);
 }
+
+constinit const Importer kJsonImporter{
+    .kind = SourceKind::Json,
+    .name = "Kineto or Chrome JSON",
+    .plural = "Kineto and Chrome JSON",
+    .recognises = looksLikeJson,
+    .open = [](const std::filesystem::path& path, const OpenOptions& options) { return importChrome(path, options); },
+};
 
 }  // namespace lacuna::analyzer

@@ -453,4 +453,12 @@ StoreResult importNsys(const std::filesystem::path& path, const OpenOptions& opt
   return builder.build();
 }
 
+constinit const Importer kSqliteImporter{
+    .kind = SourceKind::Sqlite,
+    .name = "SQLite export of Nsight Systems",
+    .plural = "SQLite exports of Nsight Systems",
+    .recognises = [](std::string_view head) { return head.starts_with(std::string_view("SQLite format 3\0", 16)); },
+    .open = importNsys,
+};
+
 }  // namespace lacuna::analyzer

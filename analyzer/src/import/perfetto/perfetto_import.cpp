@@ -236,4 +236,12 @@ StoreResult importPerfetto(const std::filesystem::path& path, const OpenOptions&
   return builder.build();
 }
 
+constinit const Importer kPerfettoImporter{
+    .kind = SourceKind::Perfetto,
+    .name = "Perfetto trace",
+    .plural = "Perfetto traces",
+    .recognises = [](std::string_view head) { return head.front() == '\x0a'; },  // a packet: field 1, with its length
+    .open = importPerfetto,
+};
+
 }  // namespace lacuna::analyzer

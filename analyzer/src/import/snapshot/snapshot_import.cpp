@@ -411,4 +411,14 @@ StoreResult importSnapshot(const std::filesystem::path& path, const OpenOptions&
   return builder.build();
 }
 
+constinit const Importer kPickleImporter{
+    .kind = SourceKind::Pickle,
+    .name = "memory snapshot of PyTorch",
+    .plural = "memory snapshots of PyTorch",
+    // Protocol 2 and later start with their number.
+    .recognises =
+        [](std::string_view head) { return head.front() == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5; },
+    .open = importSnapshot,
+};
+
 }  // namespace lacuna::analyzer
