@@ -104,7 +104,7 @@ class Documents(unittest.TestCase):
         helps, wrong = {}, []
         for page in PAGES:
             for text in code(page) if page.name != "CHANGELOG.md" else ():
-                call = re.match(r"(?:\$ |sudo )?lacuna ([a-z]+)(.*)", text)
+                call = re.match(r"(?:\$ |sudo )?lacuna ([a-z]+(?:-[a-z]+)*)(.*)", text)
                 if not call:
                     continue
                 name, words = call.groups()

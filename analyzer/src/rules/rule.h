@@ -59,8 +59,8 @@ enum class CostIs : std::uint8_t {
   OfPhases,  ///< in phases of the host; some lie between steps, where no step's ledger has them
 };
 
-/// All that there is to know about one finding. To add one: add its line to LACUNA_FINDINGS, write the file that
-/// defines its rule, list that file in CMakeLists.txt, and plant a case in tests/analyzer/rules.
+/// All that there is to know about one finding. To add one: `scripts/new finding NAME` writes a file that defines its
+/// rule, with a test, and adds its line to LACUNA_FINDINGS.
 struct FindingRule {
   FindingId id{};
   std::string_view key{};  ///< stable, the only place of this text
