@@ -45,6 +45,7 @@
   FINDING(TinyKernels)           \
   FINDING(BiasBeforeNorm)        \
   FINDING(UnusedGradients)       \
+  FINDING(SideWork)              \
   FINDING(HalfOnCpu)             \
   FINDING(DtypeRoundTrip)        \
   FINDING(Amp)                   \
