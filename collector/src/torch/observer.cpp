@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "torch/emitter.h"
 #include "torch/inputs.h"
-#include "torch/speaker.h"
 
 namespace lacuna::collector::torch {
 namespace {
@@ -219,7 +219,7 @@ bool stopObserving() {
   return true;
 }
 
-void sayExecutions(bool on) {
+void emitExecutions(bool on) {
   executions.store(on);
 }
 
