@@ -43,14 +43,15 @@ std::vector<std::string> rowsOf(const prof::Reader& reader) {
 
 // A recorder that waits for ranges hears of each when it begins; another one hears of small operators when they are
 // over. The traces are the same.
-TEST_F(RunTest, SmallOperatorsAreTheSameRowsWholeOrInParts) {
+TEST_F(RunTest, SmallOperatorsAreTheSameRowsCompleteOrInParts) {
   ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << said();
-  const std::vector<std::string> whole = rowsOf(trace());
+  const std::vector<std::string> complete = rowsOf(trace());
   const std::string inParts = "-o parts.lcn -- env LACUNA_STEP_RANGE=none " + program("small_operators");
   ASSERT_EQ(WEXITSTATUS(lacuna(inParts)), 0) << said();
-  EXPECT_EQ(whole, rowsOf(trace("parts.lcn")));
-  EXPECT_EQ(std::count_if(whole.begin(), whole.end(), [](const auto& row) { return row.starts_with("kernel mul"); }),
-            300);
+  EXPECT_EQ(complete, rowsOf(trace("parts.lcn")));
+  EXPECT_EQ(
+      std::count_if(complete.begin(), complete.end(), [](const auto& row) { return row.starts_with("kernel mul"); }),
+      300);
 }
 
 // They are reported once, at the beginning, which the ring has long overwritten.

@@ -267,7 +267,7 @@ Status DrainCore::checkpoint() {
   const Status status = isGone(place_.directory, key_) ? Status() : saveState();
   if (!status.ok()) {
     // The segments stay taken until it can be saved, so events may be dropped meanwhile.
-    if (!std::exchange(saidUnsaved_, true)) {
+    if (!std::exchange(reportedUnsaved_, true)) {
       book_.log(tick_.monotonicNs, LogLevel::Warning,
                 "the recording's state could not be saved: " + status.error().message);
     }

@@ -87,7 +87,7 @@ class DrainCore {
   Steady::time_point lastLifeCheck_{};
   Steady::time_point lastCheckpoint_ = Steady::now();
   Steady::time_point retryAt_{};  ///< not before, after one that failed
-  bool saidUnsaved_ = false;
+  bool reportedUnsaved_ = false;
 };
 
 }  // namespace lacuna::prof::recording

@@ -7,7 +7,7 @@
 namespace lacuna::prof::recording {
 namespace {
 
-enum class OpenEntry : std::uint8_t { Ranges = 1, Said = 2, Started = 3, Ended = 4 };
+enum class OpenEntry : std::uint8_t { Ranges = 1, QueueData = 2, Started = 3, Ended = 4 };
 
 /// Ranges in an entry, so that none needs much memory.
 constexpr std::size_t kPart = 4096;
@@ -28,9 +28,9 @@ Saver begin(OpenEntry kind, const std::string& recorder, const OpenStates::Threa
 
 /// A range that no program of ours has written is not kept: a stack relies on it.
 bool isSound(const KeptRange& kept) {
-  const bool flags = kept.said <= 1 && kept.hasLook <= 1 && kept.isSeveral <= 1;
+  const bool flags = kept.hasQueueData <= 1 && kept.hasLook <= 1 && kept.isSeveral <= 1;
   // A record that stands for several ranges has a count, and neither a look nor data of a single one.
-  const bool several = kept.isSeveral == 0 || (kept.times() > 0 && kept.hasLook == 0 && kept.said == 0);
+  const bool several = kept.isSeveral == 0 || (kept.times() > 0 && kept.hasLook == 0 && kept.hasQueueData == 0);
   return flags && several;
 }
 
@@ -76,13 +76,13 @@ void OpenStates::save(const std::string& recorder, const ThreadKey& thread, Rang
       log.put(entry);
     });
   }
-  const std::size_t size = stacks.said_.size();
-  if (anew ? size == 0 : !stacks.saidPart_.changed(size)) return;
-  inParts(anew ? 0 : stacks.saidPart_.same(), size, [&](std::size_t first, std::size_t last) {
-    Saver entry = begin(OpenEntry::Said, recorder, thread);
+  const std::size_t size = stacks.queueData_.size();
+  if (anew ? size == 0 : !stacks.queueDataPart_.changed(size)) return;
+  inParts(anew ? 0 : stacks.queueDataPart_.same(), size, [&](std::size_t first, std::size_t last) {
+    Saver entry = begin(OpenEntry::QueueData, recorder, thread);
     entry.put(static_cast<std::uint64_t>(first));
     entry.put(static_cast<std::uint64_t>(last - first));
-    for (; first < last; ++first) entry.put(stacks.said_[first]);
+    for (; first < last; ++first) entry.put(stacks.queueData_[first]);
     log.put(entry);
   });
 }
@@ -92,7 +92,7 @@ void OpenStates::saved(RangeStacks& stacks) {
     stack.part_.saved(stack.kept_.size());
     stack.skippedSaved_ = stack.skipped_;
   }
-  stacks.saidPart_.saved(stacks.said_.size());
+  stacks.queueDataPart_.saved(stacks.queueData_.size());
 }
 
 void OpenStates::save(const std::string& recorder, StartedRanges& started, bool anew, OpenLog& log) {
@@ -145,7 +145,7 @@ void OpenStates::loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget
     const Look look = kept.hasLook ? getLook(loader) : Look();
     if (!loader.ok()) return;
     stack.depth_ += kept.times();
-    budget.takeAnyway(OpenStack::costOf(kept.hasLook, kept.said));
+    budget.takeAnyway(OpenStack::costOf(kept.hasLook, kept.hasQueueData));
     stack.kept_.push_back(kept);
     if (kept.hasLook) stack.looks_.push_back(look);
   });
@@ -166,13 +166,13 @@ void OpenStates::loadStarted(Loader& loader, StartedRanges& started, OpenBudget&
   }
 }
 
-void OpenStates::loadSaid(Loader& loader, RangeStacks& stacks) {
+void OpenStates::loadQueueData(Loader& loader, RangeStacks& stacks) {
   const auto same = loader.get<std::uint64_t>();
-  stacks.said_.resize(std::min<std::size_t>(stacks.said_.size(), same));
+  stacks.queueData_.resize(std::min<std::size_t>(stacks.queueData_.size(), same));
   loader.getAll([&] {
-    const auto said = loader.get<Said>();
-    if (said.wait > 1) loader.fail();
-    if (loader.ok()) stacks.said_.push_back(said);
+    const auto data = loader.get<QueueData>();
+    if (data.wait > 1) loader.fail();
+    if (loader.ok()) stacks.queueData_.push_back(data);
   });
 }
 
@@ -186,10 +186,10 @@ bool OpenStates::load(std::string_view entry, OpenBudget& budget) {
     loadStarted(loader, recorder.started, budget);
   } else if (kind == OpenEntry::Ended) {
     loader.getAll([&] { (void)recorder.started.take(loader.get<std::uint64_t>(), budget); });
-  } else if (kind == OpenEntry::Ranges || kind == OpenEntry::Said) {
+  } else if (kind == OpenEntry::Ranges || kind == OpenEntry::QueueData) {
     const auto index = loader.get<std::uint32_t>();
     RangeStacks& stacks = recorder.threads[{index, loader.get<std::uint32_t>()}];
-    if (kind == OpenEntry::Said) loadSaid(loader, stacks);
+    if (kind == OpenEntry::QueueData) loadQueueData(loader, stacks);
     if (kind == OpenEntry::Ranges) {
       const auto domain = loader.getUpTo<std::uint32_t>(OpenStack::kShared);
       loadRanges(loader, stacks.loaded(domain, budget), budget);

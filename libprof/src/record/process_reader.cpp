@@ -105,7 +105,7 @@ ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceB
       book_(book),
       batches_(batches),
       tables_(file_.view(), book),
-      saidRows_(tables_, book, batches),
+      announcedRows_(tables_, book, batches),
       process_(book.process(describe(header()))),
       // Sizes follow from where the file was found to end, not from a header that may change meanwhile.
       maxSegments_(static_cast<std::uint32_t>((view().offsets.end - view().offsets.segments) / kSegmentBytes)),
@@ -200,8 +200,8 @@ bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockL
     }
     const TimeNs timeNs = std::max(thread.lastNs, timeOf(stamp, clock));
     thread.lastNs = timeNs;
-    if (kindOf(word) == Kind::Whole) {
-      decodeWhole(thread, slot, stamp, word, clock);
+    if (kindOf(word) == Kind::Operator) {
+      decodeOperator(thread, slot, stamp, word, clock);
     } else {
       decode(thread, slot, word, timeNs);
     }

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "lacuna/prof/mapping_guard.h"
+#include "record/announced_rows.h"
 #include "record/guest_tables.h"
 #include "record/open_states.h"
 #include "record/proc_files.h"
 #include "record/range_stacks.h"
 #include "record/row_batches.h"
 #include "record/row_decoder.h"
-#include "record/said_rows.h"
 #include "record/started_ranges.h"
 
 namespace lacuna::prof::recording {
@@ -121,8 +121,8 @@ class ProcessReader {
   void emptySegment(std::uint32_t segment);
 
   void decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
-  void decodeWhole(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
-                   const ClockLine& clock);
+  void decodeOperator(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
+                      const ClockLine& clock);
   void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeRow(const std::uint64_t* slot, std::uint64_t word);
   /// Ends the innermost range of `open`, or up to `most` that began unseen together. These give one row, and all but
@@ -136,7 +136,7 @@ class ProcessReader {
   void closeAll(Thread& thread, TimeNs endNs);
   void start(Thread& thread, std::uint64_t number, const OpenRange& range);
   void noteNotKept(Thread& thread, TimeNs nowNs);
-  void openSaid(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
+  void openQueueRange(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void pop(Thread& thread, std::uint32_t domain, TimeNs timeNs);
   void endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs);
   void emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth, RangeKind kind,
@@ -151,7 +151,7 @@ class ProcessReader {
   TraceBook& book_;
   RowBatches& batches_;
   GuestTables tables_;
-  SaidRows saidRows_;
+  AnnouncedRows announcedRows_;
   ProcessId process_;
   std::uint32_t maxSegments_;
   std::uint64_t headerDropped_ = 0;

@@ -66,8 +66,8 @@ std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs en
   range.flags |= flags;
   notKept(thread, range.times - 1);
   emit(range, thread.id, endNs, open.size(), RangeKind::PushPop, {});
-  if (range.said && thread.stacks.hasSaid()) {
-    saidRows_.end(thread.stacks.popSaid(), process_, thread.id, range, endNs);
+  if (range.hasQueueData && thread.stacks.hasQueueData()) {
+    announcedRows_.end(thread.stacks.popQueueData(), process_, thread.id, range, endNs);
   }
   return range.times;
 }
@@ -90,27 +90,27 @@ void ProcessReader::closeAll(Thread& thread, TimeNs endNs) {
   });
 }
 
-void ProcessReader::openSaid(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
-  Said said;
-  said.wait = kindOf(word) == Kind::Wait;
-  said.execution.kind = static_cast<std::uint8_t>(slot[2] >> 32);
-  said.execution.queue = static_cast<std::uint32_t>(slot[2]);
+void ProcessReader::openQueueRange(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+  QueueData queueData;
+  queueData.wait = kindOf(word) == Kind::Wait;
+  queueData.execution.kind = static_cast<std::uint8_t>(slot[2] >> 32);
+  queueData.execution.queue = static_cast<std::uint32_t>(slot[2]);
   OpenRange open = openRange(word, timeNs);
-  open.said = true;
+  open.hasQueueData = true;
   open.category = static_cast<std::uint32_t>(slot[2] >> 40);
   open.payloadType = PayloadType::U64;
-  if (said.wait) {
-    open.payload = said.execution.sequence = slot[3];
-    if (this->open(thread, open)) thread.stacks.pushSaid(said);
+  if (queueData.wait) {
+    open.payload = queueData.execution.sequence = slot[3];
+    if (this->open(thread, open)) thread.stacks.pushQueueData(queueData);
     return;
   }
-  open.correlation = said.execution.correlation = slot[3];
-  open.payload = said.execution.sequence = slot[4];
-  said.execution.bytes = slot[5];
-  said.execution.enqueueStartNs = static_cast<TimeNs>(slot[6]);
-  said.execution.enqueueNs = static_cast<std::uint32_t>(slot[7] >> 32);
-  said.execution.enqueueThread = static_cast<std::uint32_t>(slot[7]);
-  if (this->open(thread, open)) thread.stacks.pushSaid(said);
+  open.correlation = queueData.execution.correlation = slot[3];
+  open.payload = queueData.execution.sequence = slot[4];
+  queueData.execution.bytes = slot[5];
+  queueData.execution.enqueueStartNs = static_cast<TimeNs>(slot[6]);
+  queueData.execution.enqueueNs = static_cast<std::uint32_t>(slot[7] >> 32);
+  queueData.execution.enqueueThread = static_cast<std::uint32_t>(slot[7]);
+  if (this->open(thread, open)) thread.stacks.pushQueueData(queueData);
 }
 
 void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
@@ -180,10 +180,10 @@ void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::ui
 }
 
 /// As the records that it stands for.
-void ProcessReader::decodeWhole(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
-                                const ClockLine& clock) {
-  Whole whole;
-  std::memcpy(&whole, slot + 2, sizeof whole);
+void ProcessReader::decodeOperator(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
+                                   const ClockLine& clock) {
+  OperatorRecord recorded;
+  std::memcpy(&recorded, slot + 2, sizeof recorded);
   const auto put = [&](std::uint64_t after, const auto& part) {
     thread.lastNs = std::max(thread.lastNs, timeOf(stamp + after, clock));
     decode(thread, part.data(), part[1], thread.lastNs);
@@ -192,15 +192,16 @@ void ProcessReader::decodeWhole(Thread& thread, const std::uint64_t* slot, std::
   const std::uint32_t domain = domainOf(word);
   const std::array<Words, 2> end{0, recording::word(Kind::Pop, domain, 0)};
   put(0, std::array<Words, 6>{0, recording::word(Kind::PushEvent, domain, nameOf(word)), Words{LacunaPayloadU64} << 32,
-                              whole.operatorSequence, whole.shapes, whole.correlation});
-  put(whole.start, std::array<Words, 6>{0, recording::word(Kind::Memory, 0, whole.tensor), whole.address, whole.bytes(),
-                                        whole.sequence - whole.behind(), whole.memoryWhat});
-  const auto queue = static_cast<std::uint16_t>(whole.memoryWhat);
-  put(whole.start, std::array<Words, 8>{0, recording::word(Kind::Execution, domain, whole.executionName),
-                                        packWhat(0, whole.kind(), queue), whole.correlation, whole.sequence,
-                                        whole.executionBytes(), 0, 0});
-  put(whole.stop, end);
-  put(whole.end, end);
+                              recorded.operatorSequence, recorded.shapes, recorded.correlation});
+  put(recorded.start,
+      std::array<Words, 6>{0, recording::word(Kind::Memory, 0, recorded.tensor), recorded.address, recorded.bytes(),
+                           recorded.sequence - recorded.behind(), recorded.memoryWhat});
+  const auto queue = static_cast<std::uint16_t>(recorded.memoryWhat);
+  put(recorded.start, std::array<Words, 8>{0, recording::word(Kind::Execution, domain, recorded.executionName),
+                                           packWhat(0, recorded.kind(), queue), recorded.correlation, recorded.sequence,
+                                           recorded.executionBytes(), 0, 0});
+  put(recorded.stop, end);
+  put(recorded.end, end);
 }
 
 void ProcessReader::decodeRow(const std::uint64_t* slot, std::uint64_t word) {
@@ -233,16 +234,16 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
     }
     case Kind::Execution:
     case Kind::Wait:
-      openSaid(thread, slot, word, timeNs);
+      openQueueRange(thread, slot, word, timeNs);
       break;
     case Kind::Memory: {
-      SaidMemory said{.address = slot[2], .bytes = slot[3], .sequence = slot[4]};
-      said.op = static_cast<std::uint32_t>(slot[5] >> 40);
-      said.tensor = nameOf(word);
-      said.action = static_cast<std::uint8_t>(slot[5] >> 32);
-      said.role = static_cast<std::uint8_t>(slot[5] >> 16);
-      said.queue = static_cast<std::uint16_t>(slot[5]);
-      saidRows_.memory(said, thread.id, timeNs);
+      AnnouncedMemory announced{.address = slot[2], .bytes = slot[3], .sequence = slot[4]};
+      announced.op = static_cast<std::uint32_t>(slot[5] >> 40);
+      announced.tensor = nameOf(word);
+      announced.action = static_cast<std::uint8_t>(slot[5] >> 32);
+      announced.role = static_cast<std::uint8_t>(slot[5] >> 16);
+      announced.queue = static_cast<std::uint16_t>(slot[5]);
+      announcedRows_.memory(announced, thread.id, timeNs);
       break;
     }
     case Kind::Start: {
@@ -307,7 +308,7 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
     case Kind::Gap:
       decodeGap(thread, slot, word, timeNs);
       break;
-    case Kind::Whole:  // comes here as its parts
+    case Kind::Operator:  // comes here as its parts
       break;
   }
 }

@@ -16,7 +16,7 @@
 #include "lacuna/runtime/optim.h"
 #include "runtime/instrument/tool.h"
 
-const bool tool::kTakesWhole = false;
+const bool tool::kTakesCompleteOperators = false;
 
 /// docs/nvtx-schema.md describes what the runtime reports, no more and no less: the page's tables next to what a tool
 /// hears.

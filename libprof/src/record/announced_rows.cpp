@@ -1,21 +1,22 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "record/said_rows.h"
+#include "record/announced_rows.h"
 
 #include <algorithm>
 #include <string>
 
 namespace lacuna::prof::recording {
 
-void SaidRows::end(const Said& said, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs) {
+void AnnouncedRows::end(const QueueData& announced, ProcessId process, ThreadId thread, const OpenRange& range,
+                        TimeNs endNs) {
   NvtxEvent event;
   event.thread = thread;
   event.startNs = range.startNs;
   event.durNs = std::max<TimeNs>(endNs - range.startNs, 0);
   event.name = tables_.name(range.name).name;
   event.flags = range.flags;
-  SaidExecution execution = said.execution;
-  if (said.wait) {
+  AnnouncedExecution execution = announced.execution;
+  if (announced.wait) {
     return book_.append(placed(mapWait({execution.sequence, execution.queue, execution.kind}, event)));
   }
   if (execution.enqueueStartNs != 0) {
@@ -24,10 +25,10 @@ void SaidRows::end(const Said& said, ProcessId process, ThreadId thread, const O
   mapExecution(execution, event, *this);
 }
 
-void SaidRows::memory(const SaidMemory& said, ThreadId thread, TimeNs timeNs) {
-  SaidMemory named = said;
-  named.op = tables_.text(said.op).value;
-  named.tensor = tables_.text(said.tensor).value;
+void AnnouncedRows::memory(const AnnouncedMemory& announced, ThreadId thread, TimeNs timeNs) {
+  AnnouncedMemory named = announced;
+  named.op = tables_.text(announced.op).value;
+  named.tensor = tables_.text(announced.tensor).value;
   NvtxEvent event;
   event.thread = thread;
   event.startNs = timeNs;
@@ -35,7 +36,7 @@ void SaidRows::memory(const SaidMemory& said, ThreadId thread, TimeNs timeNs) {
 }
 
 // The rows of an execution join nothing to their constants.
-StringId SaidRows::join(std::string_view prefix, StringId) {
+StringId AnnouncedRows::join(std::string_view prefix, StringId) {
   if (prefix.data() != lastPrefix_.data()) {
     lastJoined_ = book_.writer().intern(prefix);
     lastPrefix_ = prefix;

@@ -10,14 +10,14 @@
 namespace lacuna::prof::recording {
 
 /// Makes the rows that follow from a guest's statements on its queues and its memory.
-class SaidRows final : private NvtxRowSink {
+class AnnouncedRows final : private NvtxRowSink {
  public:
-  SaidRows(GuestTables& tables, TraceBook& book, RowBatches& batches)
+  AnnouncedRows(GuestTables& tables, TraceBook& book, RowBatches& batches)
       : tables_(tables), book_(book), batches_(batches) {}
 
-  /// The range of `said` has ended.
-  void end(const Said& said, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs);
-  void memory(const SaidMemory& said, ThreadId thread, TimeNs timeNs);
+  /// The range of `announced` has ended.
+  void end(const QueueData& announced, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs);
+  void memory(const AnnouncedMemory& announced, ThreadId thread, TimeNs timeNs);
 
  private:
   StringId join(std::string_view prefix, StringId id) override;
