@@ -17,10 +17,10 @@ void AnnouncedRows::end(const QueueData& announced, ProcessId process, ThreadId 
   event.flags = range.flags;
   AnnouncedExecution execution = announced.execution;
   if (announced.wait) {
-    return book_.append(placed(mapWait({execution.sequence, execution.queue, execution.kind}, event)));
+    return trace_.append(placed(mapWait({execution.sequence, execution.queue, execution.kind}, event)));
   }
   if (execution.enqueueStartNs != 0) {
-    execution.enqueueThread = book_.threadOf(process, execution.enqueueThread).value;
+    execution.enqueueThread = trace_.threadOf(process, execution.enqueueThread).value;
   }
   mapExecution(execution, event, *this);
 }
@@ -38,7 +38,7 @@ void AnnouncedRows::memory(const AnnouncedMemory& announced, ThreadId thread, Ti
 // The rows of an execution join nothing to their constants.
 StringId AnnouncedRows::join(std::string_view prefix, StringId) {
   if (prefix.data() != lastPrefix_.data()) {
-    lastJoined_ = book_.writer().intern(prefix);
+    lastJoined_ = trace_.writer().intern(prefix);
     lastPrefix_ = prefix;
   }
   return lastJoined_;

@@ -16,7 +16,7 @@
 #include "record/open_states.h"
 #include "record/process_reader.h"
 #include "record/row_batches.h"
-#include "record/trace_book.h"
+#include "record/trace_state.h"
 
 namespace lacuna::prof::recording {
 
@@ -36,7 +36,7 @@ class DrainCore {
   [[nodiscard]] DrainStats stats();
   [[nodiscard]] const std::string& whyUnable() const { return whyUnable_; }
   [[nodiscard]] bool hasRecorders() const { return !readers_.empty(); }
-  TraceBook& book() { return book_; }
+  TraceState& trace() { return trace_; }
   [[nodiscard]] const std::filesystem::path& directory() const { return place_.directory; }
 
   /// Takes up where a checkpoint left off. The trace must hold what it held then.
@@ -69,7 +69,7 @@ class DrainCore {
   std::uint64_t key_;
   RecordingFolder folder_;
   DrainOptions options_;
-  TraceBook book_;
+  TraceState trace_;
   RowBatches batches_;
   ClockLine clock_;
   Tick tick_;

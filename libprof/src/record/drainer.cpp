@@ -8,16 +8,16 @@
 #include <optional>
 #include <thread>
 
-#include "record/book_access.h"
 #include "record/drain_core.h"
+#include "record/trace_state_access.h"
 
 namespace fs = std::filesystem;
 
 namespace lacuna::prof {
 
-using recording::BookAccess;
 using recording::DrainCore;
 using recording::DrainLock;
+using recording::TraceStateAccess;
 
 namespace {
 
@@ -91,7 +91,7 @@ Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& outpu
 Status Drainer::moveTo(const fs::path& output, Existing existing) {
   const std::lock_guard guard(impl_->mutex);
   if (const Status noted = noteOutput(impl_->core.directory(), output); !noted.ok()) return noted;
-  return impl_->core.book().writer().moveTo(output, existing);
+  return impl_->core.trace().writer().moveTo(output, existing);
 }
 
 Result<bool> Drainer::drain() {
@@ -126,12 +126,12 @@ std::string Drainer::whyUnable() const {
 
 void Drainer::setExitCode(std::uint32_t osPid, int code) {
   const std::lock_guard guard(impl_->mutex);
-  impl_->core.book().setExitCode(osPid, code);
+  impl_->core.trace().setExitCode(osPid, code);
 }
 
 void Drainer::with(const std::function<void(Access&)>& work) {
   const std::lock_guard guard(impl_->mutex);
-  BookAccess access(impl_->core.book());
+  TraceStateAccess access(impl_->core.trace());
   work(access);
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "record/layout.h"
-#include "record/trace_book.h"
+#include "record/trace_state.h"
 
 namespace lacuna::prof::recording {
 
@@ -25,7 +25,7 @@ struct ResolvedName {
 /// holds, the answers are valid; a name that makes no sense is the empty one.
 class GuestTables {
  public:
-  GuestTables(View view, TraceBook& book) : view_(view), book_(book) { resolved_.push_back({}); }
+  GuestTables(View view, TraceState& trace) : view_(view), trace_(trace) { resolved_.push_back({}); }
 
   const ResolvedName& name(std::uint32_t id) {
     if (id < indexOf_.size() && indexOf_[id] != 0) return resolved_[indexOf_[id]];
@@ -59,7 +59,7 @@ class GuestTables {
   std::uint32_t lookNumberUp(Numbered kind, std::uint32_t local);
 
   View view_;
-  TraceBook& book_;
+  TraceState& trace_;
   std::vector<std::uint32_t> indexOf_;
   std::vector<ResolvedName> resolved_;
   std::array<std::unordered_map<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)> numbers_;

@@ -51,7 +51,7 @@ class MappedFile {
 /// only in recycle(): until then a new reader could start again from the last save().
 class ProcessReader {
  public:
-  ProcessReader(MappedFile file, std::filesystem::path path, TraceBook& book, RowBatches& batches);
+  ProcessReader(MappedFile file, std::filesystem::path path, TraceState& trace, RowBatches& batches);
 
   /// Reads what was stamped up to `tick`; with `all` everything there is. True when there was something. Gives the
   /// recorder more segments when it runs short of them meanwhile, unless this is the end.
@@ -148,7 +148,7 @@ class ProcessReader {
 
   MappedFile file_;
   std::filesystem::path path_;
-  TraceBook& book_;
+  TraceState& trace_;
   RowBatches& batches_;
   GuestTables tables_;
   AnnouncedRows announcedRows_;

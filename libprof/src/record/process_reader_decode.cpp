@@ -62,7 +62,7 @@ void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, s
 std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags,
                                       std::uint64_t most) {
   OpenRange range;
-  if (!open.pop(range, book_.openBudget(), most)) return 1;
+  if (!open.pop(range, trace_.openBudget(), most)) return 1;
   range.flags |= flags;
   notKept(thread, range.times - 1);
   emit(range, thread.id, endNs, open.size(), RangeKind::PushPop, {});
@@ -73,14 +73,14 @@ std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs en
 }
 
 bool ProcessReader::open(Thread& thread, const OpenRange& range) {
-  if (thread.stacks.of(range.domain, book_.openBudget()).push(range, book_.openBudget())) return true;
+  if (thread.stacks.of(range.domain, trace_.openBudget()).push(range, trace_.openBudget())) return true;
   notKept(thread, range.times);
   return false;
 }
 
 void ProcessReader::notKept(Thread& thread, std::uint64_t ranges) {
   thread.notKept += ranges;
-  book_.stats().events -= ranges;
+  trace_.stats().events -= ranges;
 }
 
 void ProcessReader::closeAll(Thread& thread, TimeNs endNs) {
@@ -118,9 +118,9 @@ void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
   if (open == nullptr) {
     if (thread.mayEndUnseen) return;
     if (flightRecorder()) ++thread.unseen;
-    ++book_.stats().events;
+    ++trace_.stats().events;
     OpenRange unseen;
-    unseen.startNs = book_.threadInfo(thread.id).startNs;
+    unseen.startNs = trace_.threadInfo(thread.id).startNs;
     unseen.domain = domain;
     unseen.flags = kNoStart;
     return emit(unseen, thread.id, timeNs, 0, RangeKind::PushPop, {});
@@ -129,7 +129,7 @@ void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
 }
 
 void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs) {
-  const std::optional<StartedRange> started = started_.take(range, book_.openBudget());
+  const std::optional<StartedRange> started = started_.take(range, trace_.openBudget());
   if (!started) {
     // The two threads are read one after the other, so the beginning may be yet to come.
     if (ended_.size() >= kMostEnded) closeUnseen(true);
@@ -147,10 +147,10 @@ void ProcessReader::start(Thread& thread, std::uint64_t number, const OpenRange&
     ended_.erase(end);
     return;
   }
-  if (started_.add(number, {range, thread.id}, book_.openBudget())) return;
+  if (started_.add(number, {range, thread.id}, trace_.openBudget())) return;
   // Its end, should it come, will have a row all the same.
   ++startsNotKept_;
-  --book_.stats().events;
+  --trace_.stats().events;
 }
 
 void ProcessReader::closeTops(Thread& thread, std::uint32_t domain, std::uint64_t count, TimeNs endNs) {
@@ -174,7 +174,7 @@ void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::ui
     unseen.flags = kNoStart;
     unseen.times = static_cast<std::uint32_t>(slot[2 * i + 1]);
     if (unseen.times == 0) continue;
-    book_.stats().events += unseen.times;
+    trace_.stats().events += unseen.times;
     this->open(thread, unseen);
   }
 }
@@ -209,16 +209,16 @@ void ProcessReader::decodeRow(const std::uint64_t* slot, std::uint64_t word) {
   const std::size_t room = std::min((slotsOf(word) - 1) * kSlotBytes, (kMaxSlots - 1) * kSlotBytes);
   std::byte copy[kMaxSlots * kSlotBytes];
   std::memcpy(copy, slot + 2, room);
-  if (bytes > room || !appendGuestRow(nameOf(word), {copy, bytes}, tables_, book_, process_)) ++book_.stats().damaged;
+  if (bytes > room || !appendGuestRow(nameOf(word), {copy, bytes}, tables_, trace_, process_)) ++trace_.stats().damaged;
 }
 
 void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
   const Kind kind = kindOf(word);
   if (!thread.id && kind != Kind::Row) {
-    ++book_.stats().damaged;
+    ++trace_.stats().damaged;
     return;
   }
-  book_.stats().events += eventsOf(word);
+  trace_.stats().events += eventsOf(word);
   switch (kind) {
     case Kind::Push:
       open(thread, openRange(word, timeNs));
@@ -288,19 +288,19 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
       batches_.add(Allocation{.timeNs = timeNs, .thread = thread.id, .action = MemoryAction::Free, .address = slot[2]});
       break;
     case Kind::Flow:
-      book_.append(Flow{.timeNs = timeNs,
-                        .thread = thread.id,
-                        .id = slot[2],
-                        .phase = boundedEnum(domainOf(word), FlowPhase::End),
-                        .name = tables_.text(nameOf(word)),
-                        .category = tables_.text(static_cast<std::uint32_t>(slot[3]))});
+      trace_.append(Flow{.timeNs = timeNs,
+                         .thread = thread.id,
+                         .id = slot[2],
+                         .phase = boundedEnum(domainOf(word), FlowPhase::End),
+                         .name = tables_.text(nameOf(word)),
+                         .category = tables_.text(static_cast<std::uint32_t>(slot[3]))});
       break;
     case Kind::Log:
-      book_.append(LogLine{.timeNs = timeNs,
-                           .thread = thread.id,
-                           .level = boundedEnum(slot[2], LogLevel::Error),
-                           .source = tables_.text(domainOf(word)),
-                           .text = tables_.text(nameOf(word))});
+      trace_.append(LogLine{.timeNs = timeNs,
+                            .thread = thread.id,
+                            .level = boundedEnum(slot[2], LogLevel::Error),
+                            .source = tables_.text(domainOf(word)),
+                            .text = tables_.text(nameOf(word))});
       break;
     case Kind::Row:
       decodeRow(slot, word);

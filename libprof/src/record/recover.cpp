@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/whole_file.h"
-#include "record/book_access.h"
 #include "record/drain_core.h"
+#include "record/trace_state_access.h"
 
 namespace fs = std::filesystem;
 
@@ -162,7 +162,7 @@ Status writeTrace(const fs::path& directory, const fs::path& output, const std::
     if (Status status = core.resume(*checkpoint); !status.ok()) return status;
   }
   if (add) {
-    recording::BookAccess access(core.book());
+    recording::TraceStateAccess access(core.trace());
     add(access);
   }
   const Status status = core.finish();

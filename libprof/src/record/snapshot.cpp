@@ -236,15 +236,16 @@ Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output, const
   Result<Writer> writer = Writer::create(output, options.writer);
   if (!writer.ok()) return writer.error();
   DrainCore core({copy, false}, std::move(*writer), {});
-  TraceBook& book = core.book();
+  TraceState& trace = core.trace();
   const TimeNs nowNs = readClocks().monotonicNs;
   if (!options.reason.empty()) {
-    book.log(nowNs, LogLevel::Info, "flight recorder: " + options.reason);
-    book.append(Environment{.key = book.writer().intern("dump.reason"), .value = book.writer().intern(options.reason)});
+    trace.log(nowNs, LogLevel::Info, "flight recorder: " + options.reason);
+    trace.append(
+        Environment{.key = trace.writer().intern("dump.reason"), .value = trace.writer().intern(options.reason)});
   }
-  for (const std::string& note : options.notes) book.log(nowNs, LogLevel::Warning, note);
-  if (options.forgotten > 0) book.drop(nowNs, {}, {}, options.forgotten, "of processes that ended before the others");
-  for (const auto& [pid, code] : options.exitCodes) book.setExitCode(pid, code);
+  for (const std::string& note : options.notes) trace.log(nowNs, LogLevel::Warning, note);
+  if (options.forgotten > 0) trace.drop(nowNs, {}, {}, options.forgotten, "of processes that ended before the others");
+  for (const auto& [pid, code] : options.exitCodes) trace.setExitCode(pid, code);
   if (const Status status = core.finish(); !status.ok()) return status.error();
   return core.stats();
 }
