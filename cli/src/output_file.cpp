@@ -97,7 +97,7 @@ prof::Status OutputFile::whileWriting(const std::function<prof::Status()>& work)
 }
 
 prof::Status OutputFile::write(const std::function<prof::Status(const fs::path&)>& write) const {
-  return whileWriting([&] { return prof::writeWhole(name(), write, existing()); });
+  return whileWriting([&] { return prof::writeAtomically(name(), write, existing()); });
 }
 
 prof::Status OutputFile::writeText(std::string_view text) const {

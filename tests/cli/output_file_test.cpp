@@ -97,7 +97,7 @@ TEST_F(OutputFiles, NoCommandReplacesAFileUnasked) {
   }
 }
 
-TEST_F(OutputFiles, ForceReplacesAFileByAWholeOne) {
+TEST_F(OutputFiles, ForceReplacesAFileByACompleteOne) {
   for (const Writing& writing : kWritings) {
     const std::string_view words = writing.words;
     // One goes on to its Python, the other needs the CUDA toolkit's headers.

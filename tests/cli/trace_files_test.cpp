@@ -320,7 +320,7 @@ TEST_F(TraceFiles, InfoKeepsNamesOfUnknownTablesOnTheirLines) {
                                         testing::Not(HasSubstr("\t"))));
 }
 
-TEST_F(TraceFiles, RecoverMakesAWholeFileAndKeepsTheOldOne) {
+TEST_F(TraceFiles, RecoverMakesACompleteFileAndKeepsTheOldOne) {
   cut(2000);
   const std::string before = read("run.lcn");
   const std::uint64_t ranges = rangesIn("run.lcn");

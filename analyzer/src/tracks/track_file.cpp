@@ -13,8 +13,8 @@
 
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/prof/bounds.h"
+#include "lacuna/prof/draft.h"
 #include "lacuna/prof/file_error.h"
-#include "lacuna/prof/whole_file.h"
 #include "lacuna/prof/writer.h"
 #include "store/backend.h"
 #include "tracks/byte_stream.h"

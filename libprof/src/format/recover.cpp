@@ -75,7 +75,7 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to, Exi
     // The damaged bytes made the file large enough for its rows; nothing would open it without them.
     return Budget::ofProcess().allow(Budget::Item::Rows, summary.rows, from, fs::file_size(part, error));
   };
-  if (Status status = writeWhole(*output, write, existing); !status.ok()) return status.error();
+  if (Status status = writeAtomically(*output, write, existing); !status.ok()) return status.error();
   return summary;
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/file.h"
+#include "lacuna/prof/draft.h"
 #include "lacuna/prof/reader.h"
-#include "lacuna/prof/whole_file.h"
 #include "record/drain_core.h"
 #include "record/trace_state_access.h"
 
@@ -197,7 +197,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
   // The result replaces whatever is at `output` only when it is complete; the dead drainer's trace may be there.
   DrainStats stats;
   const auto write = [&](const fs::path& unfinished) { return writeTrace(directory, unfinished, add, stats); };
-  if (const Status status = writeWhole(output, write, existing); !status.ok()) return status.error();
+  if (const Status status = writeAtomically(output, write, existing); !status.ok()) return status.error();
   if (!keep) {
     Result<std::string> removed = recording::removeFolder(directory);
     if (!removed.ok()) return removed.error();

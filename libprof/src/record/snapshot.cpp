@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "lacuna/prof/bounds.h"
+#include "lacuna/prof/draft.h"
 #include "lacuna/prof/file_error.h"
-#include "lacuna/prof/whole_file.h"
 #include "record/drain_core.h"
 #include "record/proc_files.h"
 

@@ -704,7 +704,7 @@ TEST(Export, LargeFilesAreReadFromFrontToBack) {
   }
 }
 
-TEST(Export, AFileIsReplacedWhenTheNewOneIsWhole) {
+TEST(Export, AFileIsReplacedWhenTheNewOneIsComplete) {
   const test::TempDir folder;
   const test::TempFile lcn(".lcn");
   writeLarge(lcn.path());
