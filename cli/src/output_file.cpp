@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 bool isInside(const fs::path& folder, const fs::path& file) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return false;
-  const fs::path whole = fs::canonical(folder, error);
+  const fs::path resolved = fs::canonical(folder, error);
   const fs::path real = fs::canonical(file, error);
-  return !error && std::mismatch(whole.begin(), whole.end(), real.begin(), real.end()).first == whole.end();
+  return !error && std::mismatch(resolved.begin(), resolved.end(), real.begin(), real.end()).first == resolved.end();
 }
 
 prof::Status checkAgainst(const std::string& name, std::span<const std::string> inputs) {

@@ -109,8 +109,8 @@ class _Session:
             if not piece:
                 raise Error(self._words(cast(IO[bytes], self.child.stderr).read()))
             text += piece
-            *whole, rest = text.split(b"\0")
-            for line in whole:
+            *lines, rest = text.split(b"\0")
+            for line in lines:
                 kind, _, value = os.fsdecode(line).partition(" ")
                 if kind == "ready":
                     return value

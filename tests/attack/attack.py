@@ -101,7 +101,7 @@ class Attacker:
         """Whether a file that is only read is another now; then it is as it was again."""
         wrong = None
         if mutant.is_folder:
-            if command.takes_folder or not self.is_whole(mutant):
+            if command.takes_folder or not self.is_complete(mutant):
                 wrong = None if command.takes_folder else ("changed input", "the folder was changed")
                 shutil.rmtree(self.mutant, ignore_errors=True)
                 mutant.place(self.mutant)
@@ -117,7 +117,7 @@ class Attacker:
                 path.write_bytes(held)
         return wrong
 
-    def is_whole(self, mutant):
+    def is_complete(self, mutant):
         there = {f"{seeds.IN_FOLDER}{path.name}": path for path in self.mutant.iterdir()} if self.mutant.is_dir() else {}
         return there.keys() == mutant.files.keys() and all(there[name].read_bytes() == held for name, held in mutant.files.items() if isinstance(held, bytes))
 

@@ -41,7 +41,7 @@ TEST(HeldInterrupts, WhatIsIgnoredIsNone) {
 }
 
 /// The same of what is laid out in a trace: the interrupt comes while the thread has it blocked, as one does meanwhile.
-TEST(AddTimeline, AnInterruptIsToldAndTheTraceIsWhole) {
+TEST(AddTimeline, AnInterruptIsReportedAndTheTraceIsComplete) {
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("lacuna-timeline-test-" + std::to_string(getpid()) + ".lcn");
   auto writer = prof::Writer::create(file);

@@ -98,7 +98,7 @@ class TraceFiles : public testing::Test {
                        [&](pid_t) { return unfinished().has_value(); });
   }
   /// True when the file there can be unpacked to its end.
-  [[nodiscard]] bool isWhole(const char* name) const {
+  [[nodiscard]] bool isComplete(const char* name) const {
     return std::system(("gzip -t '" + (folder_ / name).string() + "' 2>/dev/null").c_str()) == 0;
   }
   /// True when the process has a file without a name open that lies in that folder. (The thread sanitizer has one with
@@ -661,7 +661,7 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
   std::ofstream(folder_ / "out.json.gz") << "what was there";
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const int status = interruptedConvert("out.json.gz", number);
-    if (WIFEXITED(status) || isWhole("out.json.gz")) GTEST_SKIP() << "was over before the signal came";
+    if (WIFEXITED(status) || isComplete("out.json.gz")) GTEST_SKIP() << "was over before the signal came";
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), number);
     EXPECT_FALSE(unfinished()) << *unfinished();
@@ -669,7 +669,7 @@ TEST_F(TraceFiles, AConvertThatIsInterruptedLeavesNothing) {
   }
   // A signal that cannot be caught leaves the file; the next convert to the same name takes it away, and no other's.
   const int status = interruptedConvert("out.json.gz", SIGKILL);
-  if (WIFEXITED(status) || isWhole("out.json.gz")) GTEST_SKIP() << "was over before the signal came";
+  if (WIFEXITED(status) || isComplete("out.json.gz")) GTEST_SKIP() << "was over before the signal came";
   ASSERT_TRUE(unfinished());
   const std::string living = "unfinished-" + std::to_string(::getpid()) + "-out.json.gz";
   std::ofstream(folder_ / living) << "of a process that runs";

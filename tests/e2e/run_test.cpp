@@ -215,7 +215,7 @@ TEST_F(RunTest, WhatARangeLearnsAtItsEndIsAMarkThere) {
   }
 }
 
-TEST_F(RunTest, TextsOfPayloadsAreWholeCharacters) {
+TEST_F(RunTest, TextsOfPayloadsAreCompleteCharacters) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("payload_program"))), 0);
   const Reader reader = trace();
   const auto ranges = *reader.table<prof::Range>();

@@ -561,7 +561,7 @@ class PagesTest : public QObject {
     QCOMPARE(scaleOf({7}), 7);
   }
 
-  void answersAreExportedWhole() {
+  void answersAreExportedComplete() {
     QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
     const QString path = folder_.filePath(QStringLiteral("answer.csv"));
     window_->sql()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 'a,\"b' AS odd, 1 AS n"), path);

@@ -271,14 +271,14 @@ class NsysExport {
       table.null();
     }
     table.numbers(row.name.value, row.domain.value, row.category.value, row.colour);
-    const auto whole = [&](PayloadType which) {
+    const auto addInteger = [&](PayloadType which) {
       payload == which ? table.number(static_cast<std::int64_t>(row.payload)) : table.null();
     };
-    whole(PayloadType::U64);
-    whole(PayloadType::I64);
+    addInteger(PayloadType::U64);
+    addInteger(PayloadType::I64);
     payload == PayloadType::F64 ? table.real(std::bit_cast<double>(row.payload)) : table.null();
-    whole(PayloadType::U32);
-    whole(PayloadType::I32);
+    addInteger(PayloadType::U32);
+    addInteger(PayloadType::I32);
     payload == PayloadType::F32
         ? table.real(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(row.payload))))
         : table.null();

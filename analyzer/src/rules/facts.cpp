@@ -29,8 +29,8 @@ double leastWorthActing(FindingKind kind) {
   return kind == FindingKind::Fault ? kWorthMending : kWorthSwitching;
 }
 
-double shareOf(std::int64_t part, std::int64_t whole) {
-  return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+double shareOf(std::int64_t part, std::int64_t total) {
+  return total <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(total);
 }
 
 double Facts::shareOfStep(std::int64_t nsPerStep) const {
@@ -183,7 +183,7 @@ bool Facts::isNamed(Cause cause) const {
 }
 
 Change withoutCall(std::string_view name) {
-  return {.target = "call", .value = {}, .pattern = std::string(name), .whole = true, .factor = 0};
+  return {.target = "call", .value = {}, .pattern = std::string(name), .exact = true, .factor = 0};
 }
 
 FullestDevice fullestDevice(const Analysis& analysis) {

@@ -113,7 +113,7 @@ class Facts {
 double leastWorthActing(FindingKind kind);
 
 /// The part of a whole, 0 where there is no whole.
-double shareOf(std::int64_t part, std::int64_t whole);
+double shareOf(std::int64_t part, std::int64_t total);
 
 /// Calls of that very name take no time, and wait for nothing.
 Change withoutCall(std::string_view name);

@@ -54,8 +54,8 @@ std::string_view gainBasisName(GainBasis basis) {
 
 double Finding::unrecordedShare(std::int64_t gainNs) const {
   const auto gain = static_cast<double>(gainNs);
-  if (wholeStepNs <= stepRecordingNs || gainNs <= 0) return 0;
-  return std::clamp(gain * (1 - recordedShare) / static_cast<double>(wholeStepNs - stepRecordingNs), 0.0, 1.0);
+  if (fullStepNs <= stepRecordingNs || gainNs <= 0) return 0;
+  return std::clamp(gain * (1 - recordedShare) / static_cast<double>(fullStepNs - stepRecordingNs), 0.0, 1.0);
 }
 
 Finding::ShareInterval Finding::measuredInterval() const {
@@ -81,7 +81,7 @@ std::string describeGain(const Finding& finding, std::string_view per) {
   std::string out =
       fmt::format("{}{} {} ({}{}), {}", isBound ? "up to " : "", prof::timeText(finding.predictedGainNsPerStep), per,
                   prof::shareText(finding.gainShare()),
-                  finding.coversGaps ? " of " + prof::timeText(finding.wholeStepNs) : std::string(), sure);
+                  finding.coversGaps ? " of " + prof::timeText(finding.fullStepNs) : std::string(), sure);
   if (!isBound && finding.gainHighNsPerStep > finding.gainLowNsPerStep)
     out += fmt::format(", between {} and {}", prof::timeText(finding.gainLowNsPerStep),
                        prof::timeText(finding.gainHighNsPerStep));

@@ -21,7 +21,7 @@ double pick(const DurationFactor& factor, Bound bound) {
 }
 
 bool isNamed(const Change& change, std::string_view name) {
-  return change.whole ? name == change.pattern : matchesPattern(name, change.pattern);
+  return change.exact ? name == change.pattern : matchesPattern(name, change.pattern);
 }
 
 std::int64_t scaled(std::int64_t ns, double factor) {

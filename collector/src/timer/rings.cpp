@@ -140,9 +140,9 @@ bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vec
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat status {};
-  const bool whole =
+  const bool complete =
       fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && static_cast<std::size_t>(status.st_size) >= sizeof(Ring);
-  void* at = whole ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  void* at = complete ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
   ::close(fd);
   if (at == MAP_FAILED) return false;
   auto source = std::make_unique<Source>();

@@ -137,9 +137,9 @@ void OverviewPage::arrangeTops() {
 }
 
 int OverviewPage::heightWithCauses() const {
-  const int whole = std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
-  const int half = (whole - kSpacing) / 2;
-  const int above = kMargins.top() + verdict_->heightForWidth(whole) + run_->heightForWidth(whole) + kBelowRun +
+  const int fullWidth = std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
+  const int half = (fullWidth - kSpacing) / 2;
+  const int above = kMargins.top() + verdict_->heightForWidth(fullWidth) + run_->heightForWidth(fullWidth) + kBelowRun +
                     3 * kSpacing + kMargins.bottom();
   const int found = list_->hasHeightForWidth() ? list_->totalHeightForWidth(half) : list_->sizeHint().height();
   const int played = whatIf_->isHidden() ? 0 : kListSpacing + whatIf_->layout()->totalHeightForWidth(half);

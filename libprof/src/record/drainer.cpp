@@ -77,13 +77,13 @@ Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& outpu
   if (!lock.ok()) return lock.error();
   // The caller may change its working directory.
   std::error_code error;
-  const fs::path whole = fs::absolute(directory, error);
+  const fs::path absolute = fs::absolute(directory, error);
   // The note first: it replaces nothing, and a trace that is there is cut with the next line.
   if (const Status noted = noteOutput(directory, output); !noted.ok()) return noted.error();
   Result<Writer> writer = Writer::create(output, options.writer);
   if (!writer.ok()) return writer.error();
   Drainer drainer;
-  drainer.impl_ = std::make_unique<Impl>(std::move(*lock), DrainCore::Place{error ? directory : whole, true},
+  drainer.impl_ = std::make_unique<Impl>(std::move(*lock), DrainCore::Place{error ? directory : absolute, true},
                                          std::move(*writer), options);
   return drainer;
 }

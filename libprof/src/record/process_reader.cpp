@@ -69,11 +69,11 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shar
   }
   struct stat status {};
   alignas(Header) unsigned char head[kHeaderBytes];
-  const bool whole = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-                     pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
+  const bool complete = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                        pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
   const auto& header = *reinterpret_cast<const Header*>(head);
   Error error{fmt::format("{}: not a recording of this version of lacuna", path.string())};
-  if (!whole || header.magic != kMagic || header.version != kVersion || header.maxSegments == 0 ||
+  if (!complete || header.magic != kMagic || header.version != kVersion || header.maxSegments == 0 ||
       header.maxSegments > kMaxSegments) {
     ::close(fd);
     return error;

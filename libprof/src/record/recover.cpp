@@ -25,8 +25,9 @@ bool isInside(const fs::path& directory, const fs::path& file) {
   std::error_code error;
   const fs::path parent = fs::weakly_canonical(fs::absolute(file, error), error).parent_path();
   for (const fs::path& folder : {directory, segmentFolder(directory)}) {
-    const fs::path whole = fs::canonical(folder, error);
-    if (!error && std::mismatch(whole.begin(), whole.end(), parent.begin(), parent.end()).first == whole.end()) {
+    const fs::path resolved = fs::canonical(folder, error);
+    if (!error &&
+        std::mismatch(resolved.begin(), resolved.end(), parent.begin(), parent.end()).first == resolved.end()) {
       return true;
     }
   }

@@ -76,7 +76,7 @@ class Copy {
     // A ring that turns faster than it can be copied is tried again, for what it holds then.
     for (int attempt = 0; attempt < 8 && copySegments(); ++attempt) {
       // All at the end: a segment may have gone from one thread to another since its copy was made.
-      for (std::uint32_t index = 1; index <= kMaxThreads; ++index) keepWhole(chains_[index], view_.thread(index));
+      for (std::uint32_t index = 1; index <= kMaxThreads; ++index) keepComplete(chains_[index], view_.thread(index));
     }
     for (std::uint32_t index = 1; index <= kMaxThreads; ++index) copyEntry(index);
     // A name is there before a record uses it, so names come last.
@@ -136,7 +136,7 @@ class Copy {
   }
 
   /// The part of the chain that was not overwritten before this moment.
-  void keepWhole(std::vector<Link>& chain, const ThreadEntry& entry) const {
+  void keepComplete(std::vector<Link>& chain, const ThreadEntry& entry) const {
     // Segments are overwritten oldest first, and the thread's beginning moves on before that: whatever lies after
     // its beginning now was whole when it was copied.
     std::atomic_thread_fence(std::memory_order_acquire);

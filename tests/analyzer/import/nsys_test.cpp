@@ -333,17 +333,17 @@ void makeRanges(const std::filesystem::path& path) {
       "x * 10, x * 10 + 5, 59, 'range ' || x, 167772171 FROM c");
 }
 
-TEST_F(NsysImportTest, ACutOffDatabaseGivesWhatIsWholeAndSaysWhereItEnds) {
+TEST_F(NsysImportTest, ACutOffDatabaseGivesItsCompleteRowsAndTheByteWhereItEnds) {
   const test::TempFile big(".sqlite");
   makeRanges(big.path());
-  const auto whole = std::filesystem::file_size(big.path());
+  const auto full = std::filesystem::file_size(big.path());
   std::uint64_t before = 5000;
   for (const int tenths : {9, 5, 2}) {
-    const auto bytes = whole / 10 * static_cast<unsigned>(tenths);
+    const auto bytes = full / 10 * static_cast<unsigned>(tenths);
     std::filesystem::resize_file(big.path(), bytes);
     const auto store = Store::open(big.path());
     ASSERT_TRUE(store.ok()) << store.error().message;
-    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr(fmt::format("after {} of {} bytes", bytes, whole))));
+    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr(fmt::format("after {} of {} bytes", bytes, full))));
     EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("table NVTX_EVENTS")));
     EXPECT_LT((*store)->rows<Range>(), before);
     before = (*store)->rows<Range>();
@@ -360,10 +360,10 @@ TEST_F(NsysImportTest, ADatabaseWithoutTheListOfItsTablesSaysWhy) {
     db.run("PRAGMA page_size = 512");
     for (int i = 0; i < 100; ++i) db.run(fmt::format("CREATE TABLE t{} (some_column INTEGER, another INTEGER)", i));
   }
-  const auto whole = std::filesystem::file_size(other.path());
+  const auto full = std::filesystem::file_size(other.path());
   std::filesystem::resize_file(other.path(), 1024);
   EXPECT_THAT(Store::open(other.path()).error().message,
-              HasSubstr(fmt::format("the database ends early, after 1024 of {} bytes", whole)));
+              HasSubstr(fmt::format("the database ends early, after 1024 of {} bytes", full)));
 }
 
 TEST_F(NsysImportTest, ATableThatTheListTellsNonsenseOfIsLeftOut) {

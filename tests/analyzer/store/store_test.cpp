@@ -31,7 +31,7 @@ TEST(Store, AnEmptyBuilderMakesAStoreWithoutRowsAndTime) {
   EXPECT_EQ(store->text(StringId()), "");
 }
 
-TEST(Store, RowsComeInTimeOrderAndStayWhole) {
+TEST(Store, RowsComeInTimeOrderAndStayComplete) {
   StoreBuilder builder;
   addRange(builder, 30, 5, "c");
   addRange(builder, 10, 100, "a");

@@ -238,11 +238,11 @@ struct Frame {
 };
 
 /// Zoom from the whole trace to microseconds at three places; at ten depths pan there, and scroll the rows down.
-std::vector<Frame> sweep(const Viewport& whole) {
+std::vector<Frame> sweep(const Viewport& full) {
   std::vector<Frame> frames;
   double scrolled = 0;
   for (const double where : {0.21, 0.5, 0.83}) {
-    Viewport view = whole;
+    Viewport view = full;
     for (int i = 0; i < 60; ++i) {
       frames.push_back({view, scrolled});
       view = view.zoomed(0.8, where);

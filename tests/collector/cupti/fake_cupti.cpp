@@ -464,8 +464,8 @@ CUptiResult cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDa
 }
 CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params* params) {
   // The real library reads the configuration here, by the pointer that it was given.
-  const bool whole = std::ranges::all_of(hardwareConfig, [](const std::uint8_t byte) { return byte == kConfigByte; });
-  if (!whole) return CUPTI_ERROR_INVALID_PARAMETER;
+  const bool allSet = std::ranges::all_of(hardwareConfig, [](const std::uint8_t byte) { return byte == kConfigByte; });
+  if (!allSet) return CUPTI_ERROR_INVALID_PARAMETER;
   const int round = hardwareSamples++;
   params->overflow = round == 1 ? 1 : 0;
   params->decodeStopReason = round == 0 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL

@@ -315,7 +315,7 @@ TEST_F(TracerTest, AThreadThatCannotBeStartedIsExplained) {
   tracer_->stop();
 }
 
-TEST_F(TracerTest, ACaptureThatBreaksOffIsToldAndTheRowsAreWhole) {
+TEST_F(TracerTest, ACaptureThatBreaksOffIsReportedAndTheRowsAreComplete) {
   TracerOptions options;
   options.capturePath = testing::TempDir() + "tracer_broken_" + std::to_string(::getpid());
   start(options);

@@ -19,7 +19,7 @@ class Torch(JobTest):
     def counts(self, trace, name):
         return self.rows(trace, f"SELECT count(*) AS n FROM range WHERE name = '{name}'")[0]["n"]
 
-    def test_each_trigger_records_whole_steps_and_leaves_nothing_behind(self):
+    def test_each_trigger_records_complete_steps_and_leaves_nothing_behind(self):
         programs = [self.on_standby(sys.executable, TRAINING, rank=rank, world=2) for rank in range(2)]
         self.wait_for_ranks(2)
         ends, operators = [0, 0], set()

@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(SharedMemory, DeletedFolderTest, testing::Bool());
 
 using FailureNoteTest = RecordingTest;
 
-TEST_F(FailureNoteTest, IsReadOnceItIsWhole) {
+TEST_F(FailureNoteTest, IsReadOnceItIsComplete) {
   ASSERT_OK(createRecording(recordingDir()));
   auto drainer = Drainer::create(recordingDir(), trace());
   ASSERT_OK(drainer);

@@ -274,7 +274,7 @@ TEST_F(KeptRowsTest, AForkedChildHasItsOwn) {
   EXPECT_EQ(Trace(trace()).rows<Queue>().size(), 2u);
 }
 
-TEST_F(PoolTest, SnapshotsOfAFlightRecorderThatIsOverwrittenMeanwhileAreWhole) {
+TEST_F(PoolTest, SnapshotsOfAFlightRecorderThatIsOverwrittenMeanwhileAreComplete) {
   begin(16 * recording::kSegmentBytes, true);
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;

@@ -99,7 +99,7 @@ TEST(Wire, AMessageThatStopsInTheMiddleIsKeptUntilItGoesOn) {
     ASSERT_EQ(receiver.receive(outcome), Received::Partly) << cut;
     ASSERT_EQ(receiver.receive(outcome), Received::Partly) << cut;
     ASSERT_EQ(::write(stream.worker(), said.data() + cut, said.size() - cut), static_cast<ssize_t>(said.size() - cut));
-    ASSERT_EQ(receiver.receive(outcome), Received::Whole) << cut;
+    ASSERT_EQ(receiver.receive(outcome), Received::Complete) << cut;
     EXPECT_EQ(outcome.ticket, 7u);
     EXPECT_EQ(outcome.error, "the picture is broken");
     stream.closeWorker();
@@ -127,7 +127,7 @@ TEST(Wire, BatchesFollowEachOtherThroughBuffersThatGrow) {
     if (i % 2 == 0) continue;  // two at a time
     for (const std::uint64_t ticket : {i - 1, i}) {
       LoaderOutcome outcome;
-      ASSERT_EQ(receiver.receive(outcome), Received::Whole);
+      ASSERT_EQ(receiver.receive(outcome), Received::Complete);
       EXPECT_EQ(outcome.ticket, ticket);
       EXPECT_EQ(outcome.batch.at(0).numel(), static_cast<std::int64_t>(ticket % 3 * 1000 * (ticket + 1)));
       EXPECT_THAT(outcome.batch[0].toVector<std::uint8_t>(), testing::Each(ticket));
@@ -145,7 +145,7 @@ TEST(Wire, ABatchOfTooManyTensorsIsRefusedAndTheNextOneSent) {
   ASSERT_TRUE(sender.send({2, {bytesOf(3, 9)}, ""}));
   OutcomeReceiver receiver(stream.loader(), kSlots);
   LoaderOutcome outcome;
-  ASSERT_EQ(receiver.receive(outcome), Received::Whole);
+  ASSERT_EQ(receiver.receive(outcome), Received::Complete);
   EXPECT_EQ(outcome.ticket, 2u);
 }
 
@@ -236,12 +236,12 @@ TEST(Wire, BatchesAreSentAcrossSignals) {
   }
   std::atomic<pid_t> id = 0;
   std::atomic<bool> ended = false;
-  bool whole = false;
+  bool complete = false;
   std::thread worker([&] {
     OutcomeSender sender(stream.worker(), kSlots);
     id = ::gettid();
-    whole = sender.send({1, {bytesOf(100, 5)}, std::string(300'000, 'e')});
-    if (!whole) stream.closeWorker();
+    complete = sender.send({1, {bytesOf(100, 5)}, std::string(300'000, 'e')});
+    if (!complete) stream.closeWorker();
     ended = true;
   });
   while (Interruptions::seen() < 20 && !ended) {
@@ -255,8 +255,8 @@ TEST(Wire, BatchesAreSentAcrossSignals) {
   Received received = Received::Partly;
   while (received == Received::Partly) received = receiver.receive(outcome);
   worker.join();
-  EXPECT_TRUE(whole);
-  ASSERT_EQ(received, Received::Whole);
+  EXPECT_TRUE(complete);
+  ASSERT_EQ(received, Received::Complete);
   EXPECT_EQ(outcome.error.size(), 300'000u);
   EXPECT_THAT(outcome.batch.at(0).toVector<std::uint8_t>(), testing::Each(5));
 }

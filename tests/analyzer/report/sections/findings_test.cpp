@@ -74,7 +74,7 @@ Finding aFinding() {
   finding.predictedGainNsPerStep = 2'000'000;
   finding.gainLowNsPerStep = 1'000'000;
   finding.gainHighNsPerStep = 3'000'000;
-  finding.wholeStepNs = 10'000'000;
+  finding.fullStepNs = 10'000'000;
   finding.gainBasis = GainBasis::Replay;
   finding.confidence = 0.9;
   finding.knob = "loader.workers=4";

@@ -106,7 +106,7 @@ TEST(LoaderWaitFinding, AnEvaluationsWaitsArePartOfAnIteration) {
   // first step is warm-up.
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 10.7e6, 0.3e6);
   EXPECT_NEAR(static_cast<double>(finding->pausesNsPerStep), 6.7e6, 0.3e6);
-  EXPECT_NEAR(static_cast<double>(finding->wholeStepNs), 18.3e6, 0.5e6);
+  EXPECT_NEAR(static_cast<double>(finding->fullStepNs), 18.3e6, 0.5e6);
   EXPECT_NEAR(finding->gainShare(), finding->costShare(), 0.06);
 }
 
