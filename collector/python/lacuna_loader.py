@@ -22,7 +22,7 @@ class Loader:
         self.steps = steps
         self.loaders = 0
         self.described = set()  # numbers of those whose settings were sent
-        self.training_told = False
+        self.training_reported = False
         self.worker = -1
         self.number = 0
         self.batch = 0
@@ -129,9 +129,9 @@ class Loader:
     def say_knobs(self, source):
         # The settings that are sent last are those of the run: a validation's, without gradients, must not be.
         training = self.torch.is_grad_enabled()
-        if self.training_told and not training:
+        if self.training_reported and not training:
             return
-        self.training_told = training
+        self.training_reported = training
         batch = source.batch_size or getattr(getattr(source, "batch_sampler", None), "batch_size", None)
         knobs = {
             "loader.workers": source.num_workers,

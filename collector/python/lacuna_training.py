@@ -87,7 +87,7 @@ class Modes:
     def __init__(self, torch, emitter):
         self.torch = torch
         self.emitter = emitter
-        self.told = {}
+        self.reported = {}
         self.anomaly = getattr(torch, "is_anomaly_enabled", lambda: False)
         autograd = getattr(getattr(torch, "_C", None), "_autograd", None)
         self.profiler = getattr(autograd, "_profiler_type", lambda: None)
@@ -118,8 +118,8 @@ class Modes:
             self.tell = lambda: None
             return
         for name, value in found.items():
-            if value is not None and self.told.get(name) != value:
-                self.told[name] = value
+            if value is not None and self.reported.get(name) != value:
+                self.reported[name] = value
                 self.emitter.knob(name.encode(), value.encode())
 
 

@@ -16,7 +16,7 @@
 namespace lacuna::cli {
 namespace {
 
-TEST(HeldInterrupts, OneThatComesIsToldAndEndsNothing) {
+TEST(HeldInterrupts, OneThatComesIsReportedAndEndsNothing) {
   sigset_t before;
   sigset_t after;
   ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &before), 0);

@@ -93,7 +93,7 @@ class TreeTest : public RunTest {
 
 TEST_F(TreeTest, ALaunchersRanksAndTheirLoaderWorkersAreInOneTrace) {
   for (const char* sources : {"nvtx", "nvtx,samples,counters"}) {
-    ASSERT_EQ(launch(sources), 0) << said();
+    ASSERT_EQ(launch(sources), 0) << errorText();
     EXPECT_EQ(textOf("printed.txt"), "[rank0]: trained\n[rank1]: trained\n");
     const Reader reader = trace();
     EXPECT_THAT(membersOf(reader), testing::UnorderedElementsAreArray(fullTree())) << sources;
@@ -103,7 +103,7 @@ TEST_F(TreeTest, ALaunchersRanksAndTheirLoaderWorkersAreInOneTrace) {
 }
 
 TEST_F(TreeTest, ARankThatFailsEndsTheOthersAndLosesNothing) {
-  ASSERT_EQ(WEXITSTATUS(launch("nvtx", "1")), 7) << said();
+  ASSERT_EQ(WEXITSTATUS(launch("nvtx", "1")), 7) << errorText();
   EXPECT_EQ(textOf("printed.txt"), "[rank0]: trained\n[rank1]: trained\n");
   const Reader reader = trace();
   EXPECT_THAT(membersOf(reader), testing::UnorderedElementsAreArray(fullTree()));

@@ -442,10 +442,10 @@ class WindowTest : public QObject {
     const prof::TimeNs from = window_->trace()->tracks->span.startNs + 12'345'678;
     const prof::TimeWindow area{from, from + 200};
     view()->setArea(area);
-    QVERIFY2(view()->said().contains(QStringLiteral("12.346 ms")), qPrintable(view()->said()));
+    QVERIFY2(view()->announced().contains(QStringLiteral("12.346 ms")), qPrintable(view()->announced()));
     view()->setViewport(view()->viewport().showing({from - 500, from + 1500}));
     view()->setArea(area);
-    QVERIFY2(view()->said().contains(QStringLiteral("12.345678 ms")), qPrintable(view()->said()));
+    QVERIFY2(view()->announced().contains(QStringLiteral("12.345678 ms")), qPrintable(view()->announced()));
   }
 
   void whereThereIsNoTrackTheTimelineSaysWhy() {
@@ -1022,7 +1022,7 @@ class WindowTest : public QObject {
     QVERIFY(says(panel, "a step"));
   }
 
-  void aGainOfMemoryAndOneThatNobodyPredictsAreTold() {
+  void aGainOfMemoryAndAnUnpredictedOneAreShown() {
     const auto textsOf = [](const QWidget& widget) {
       QStringList texts;
       for (const QLabel* label : widget.findChildren<QLabel*>()) texts << label->text();

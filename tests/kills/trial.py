@@ -251,10 +251,10 @@ class Trial:
     def judge_unrecovered(self, done, made):
         """recover may fail only where the recording had not begun, or its trace is whole already. The user then deletes
         the recording."""
-        said = done.stderr.decode(errors="replace").strip()
+        complaint = done.stderr.decode(errors="replace").strip()
         self.outcome.how = "not recovered"
-        if done.returncode != 1 or "lacuna: error:" not in said:
-            self.complain(f"recover ends with {done.returncode}: {said}")
+        if done.returncode != 1 or "lacuna: error:" not in complaint:
+            self.complain(f"recover ends with {done.returncode}: {complaint}")
         link = self.recording / "shm"
         if link.is_symlink():
             shutil.rmtree(os.readlink(link), ignore_errors=True)
@@ -263,7 +263,7 @@ class Trial:
             return
         complete = next((path for path in (made, self.written()) if path.exists() and self.is_complete(path)), None)
         if complete is None:
-            return self.complain(f"nothing can be recovered: {said}")
+            return self.complain(f"nothing can be recovered: {complaint}")
         self.judge(complete)
 
     def is_complete(self, path):

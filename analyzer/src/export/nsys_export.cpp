@@ -453,8 +453,8 @@ prof::Status exportNsys(const Store& store, const std::filesystem::path& path, c
   const int code = sqlite3_open(path.c_str(), &opened);
   const std::unique_ptr<sqlite3, CloseDatabase> db(opened);
   const auto notWritten = [&](const std::string& sqlite) {
-    const int told = sqlite3_system_errno(opened);  // of a full disk SQLite keeps none
-    const int reason = told == 0 && sqlite == sqlite3_errstr(SQLITE_FULL) ? ENOSPC : told;
+    const int systemError = sqlite3_system_errno(opened);  // of a full disk SQLite keeps none
+    const int reason = systemError == 0 && sqlite == sqlite3_errstr(SQLITE_FULL) ? ENOSPC : systemError;
     return reason == 0 ? Error{fmt::format("{}: cannot be written: {}", path.string(), sqlite)}
                        : cannotBeWritten(path, reason);
   };

@@ -24,7 +24,7 @@ struct Claim {
 };
 
 /// The rules that have run so far: their findings and their claims.
-struct Told {
+struct Reported {
   std::vector<Finding> findings;
   std::vector<Claim> claims;
 };
@@ -32,8 +32,8 @@ struct Told {
 /// The questions that a rule may ask. Times are of a mean step of one device or process.
 class Facts {
  public:
-  Facts(const Analysis& analysis, const Simulator* simulator, const Told& told, const FindingRule& rule)
-      : analysis(analysis), simulator_(simulator), told_(told), rule_(rule) {}
+  Facts(const Analysis& analysis, const Simulator* simulator, const Reported& reported, const FindingRule& rule)
+      : analysis(analysis), simulator_(simulator), reported_(reported), rule_(rule) {}
 
   const Analysis& analysis;
 
@@ -105,7 +105,7 @@ class Facts {
   [[nodiscard]] std::int64_t leftoverOf(std::span<const Cause> causes) const;
 
   const Simulator* simulator_;
-  const Told& told_;
+  const Reported& reported_;
   const FindingRule& rule_;
 };
 

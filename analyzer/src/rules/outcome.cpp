@@ -92,7 +92,7 @@ bool isUsersKnob(std::string_view change) {
 
 void Outcome::claim(Claim claim) {
   assert(!facts_.rule().claims.empty());
-  told_.claims.push_back(std::move(claim));
+  reported_.claims.push_back(std::move(claim));
 }
 
 /// Recording's part of its cost, at most: the bands of the causes that it prices.
@@ -234,7 +234,7 @@ void Outcome::finish(Finding finding) {
   finding.coversGaps = !analysis.steps.all.empty() &&
                        static_cast<double>(finding.baseNsPerStep) > kGaps * static_cast<double>(analysis.meanStepNs());
   finding.title = titleOf(finding, !analysis.steps.all.empty());
-  told_.findings.push_back(std::move(finding));
+  reported_.findings.push_back(std::move(finding));
 }
 
 }  // namespace lacuna::analyzer

@@ -48,7 +48,7 @@ namespace fs = std::filesystem;
 constexpr int kLookEveryMs = 100;
 constexpr int kLookOftenEveryMs = 50;
 /// Number of programs that a note names among those that could not be recorded.
-constexpr std::size_t kImagesTold = 8;
+constexpr std::size_t kImagesListed = 8;
 /// Share of the run; what lived less is a tool that somebody called in passing, as Python calls ldconfig.
 constexpr double kMatters = 0.01;
 
@@ -58,11 +58,11 @@ struct Unable {
   std::set<std::string> remedies;
 
   [[nodiscard]] std::string text() const {
-    const std::size_t told = std::min(programs.size(), kImagesTold);
-    const std::size_t more = programs.size() - told;
+    const std::size_t listed = std::min(programs.size(), kImagesListed);
+    const std::size_t more = programs.size() - listed;
     return fmt::format("{} program{} could not be recorded: {}{}. NVTX and CUDA events of {} are missing. Remedy: {}.",
                        programs.size(), programs.size() == 1 ? "" : "s",
-                       fmt::join(programs.data(), programs.data() + told, ", "),
+                       fmt::join(programs.data(), programs.data() + listed, ", "),
                        more > 0 ? fmt::format(" and {} more", more) : "", programs.size() == 1 ? "it" : "them",
                        fmt::join(remedies, "; "));
   }
@@ -461,7 +461,7 @@ class Supervisor {
   void finish() {
     report_.wallNs = nowNs() - startNs_;
     const Hurry hurry(signals_, recording_);
-    const bool told = (*control_)->switches.load() != 0;
+    const bool wasOrdered = (*control_)->switches.load() != 0;
     noteNeverOn();
     noteSettings();
     if (flight_) return finishFlight();
@@ -482,7 +482,7 @@ class Supervisor {
     report_.stats = drainer_->stats();
     noteUnable(drainer_->whyUnable());
     noteTruncated();
-    if (!told) noteTooLate();
+    if (!wasOrdered) noteTooLate();
     if (!report_.stats.left.empty()) report_.notes.push_back(report_.stats.left);
     drainer_.reset();
     control_.reset();
@@ -581,8 +581,8 @@ class Supervisor {
   /// An empty trace must not look like a program that records nothing.
   void noteNeverOn() {
     const Control& control = *control_->operator->();
-    const bool told = control.switches.load() != 0 || control_->broken();
-    if (told || control.enabled.load() != 0 || control.switchCount.load() != 0) return;
+    const bool wasOrdered = control.switches.load() != 0 || control_->broken();
+    if (wasOrdered || control.enabled.load() != 0 || control.switchCount.load() != 0) return;
     report_.explained = true;
     report_.notes.push_back(
         options_.captureRange.empty()

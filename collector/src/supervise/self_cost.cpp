@@ -128,8 +128,8 @@ double medianNs(OtherWork& between, Work&& work) {
   SelfCost cost;
   cost.rangeNs = std::max(0.0, medianNs(between, [&] { op.range(); }) - lookNs);
   cost.markNs = std::max(0.0, medianNs(between, [&] { memory.mark(); }) - lookNs);
-  const bool said = write(out, &cost, sizeof(cost)) == sizeof(cost);
-  _exit(said ? 0 : 1);
+  const bool written = write(out, &cost, sizeof(cost)) == sizeof(cost);
+  _exit(written ? 0 : 1);
 }
 
 /// A folder that is in use as long as this process, or one that it has forked, has it open.

@@ -197,9 +197,9 @@ void MainWindow::connectPages() {
     connect(page, &TablePage::nameActivated, this, &MainWindow::findOnTimeline);
   }
   for (TablePage* page : pages_->findChildren<TablePage*>()) {
-    connect(page, &TablePage::said, this, &MainWindow::tell);
+    connect(page, &TablePage::message, this, &MainWindow::tell);
   }
-  connect(flame_, &FlamePage::said, this, &MainWindow::tell);
+  connect(flame_, &FlamePage::message, this, &MainWindow::tell);
   connect(runner_, &AnalysisRunner::stripsReady, steps_->stack(), &StepStack::setLedgers);
   connect(steps_, &StepsPage::stepActivated, this, [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];

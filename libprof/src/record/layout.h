@@ -330,10 +330,10 @@ inline GapRanges rangesInGap(const ThreadEntry& entry) {
   }
   return ranges;
 }
-/// Ranges that are lost for a thread that writes no more, and whose records of all gaps to `toldGap` were read.
-inline std::uint64_t rangesLost(const ThreadEntry& entry, std::uint32_t toldGap) {
+/// Ranges that are lost for a thread that writes no more, and whose records of all gaps to `lastGapRead` were read.
+inline std::uint64_t rangesLost(const ThreadEntry& entry, std::uint32_t lastGapRead) {
   // It was killed when the record was written and the gap not yet over.
-  if (entry.gapRecords != 0 && entry.gapNumber == toldGap) return entry.endedNext;
+  if (entry.gapRecords != 0 && entry.gapNumber == lastGapRead) return entry.endedNext;
   return entry.ended + rangesInGap(entry).all();
 }
 

@@ -298,7 +298,7 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
   ++closedThreads_;
   const ThreadEntry& entry = view().thread(thread.index);
   if (entry.generation.load(std::memory_order_relaxed) == thread.generation) {
-    const std::uint64_t lost = rangesLost(entry, thread.toldGap);
+    const std::uint64_t lost = rangesLost(entry, thread.lastGapRead);
     noteDrops(thread, entry, endNs, lost - std::min(lost, endedIn(entry)));
     addTo(droppedStarts_, entry.droppedStarts.load(std::memory_order_relaxed));
   }

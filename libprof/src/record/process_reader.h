@@ -91,11 +91,11 @@ class ProcessReader {
     bool stuck = false;   ///< its chain of segments is damaged
     bool closed = false;  ///< it exited and all is read
     TimeNs lastNs = 0;
-    std::uint64_t dropped = 0;  ///< events that its Drop rows count
-    std::uint64_t unseen = 0;   ///< ranges with a row although the ring overwrote their begin
-    std::uint64_t notKept = 0;  ///< ranges for which there was no room, since the last Drop row of them
-    std::uint32_t toldGap = 0;  ///< number of the last gap whose record was read
-    bool mayEndUnseen = false;  ///< a gap lost track: its ends without a begin may be of ranges that were dropped
+    std::uint64_t dropped = 0;      ///< events that its Drop rows count
+    std::uint64_t unseen = 0;       ///< ranges with a row although the ring overwrote their begin
+    std::uint64_t notKept = 0;      ///< ranges for which there was no room, since the last Drop row of them
+    std::uint32_t lastGapRead = 0;  ///< number of the last gap whose record was read
+    bool mayEndUnseen = false;      ///< a gap lost track: its ends without a begin may be of ranges that were dropped
     RangeStacks stacks;
   };
 

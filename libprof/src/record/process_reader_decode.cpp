@@ -161,7 +161,7 @@ void ProcessReader::closeTops(Thread& thread, std::uint32_t domain, std::uint64_
 }
 
 void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
-  thread.toldGap = static_cast<std::uint32_t>(slot[3] >> 1);
+  thread.lastGapRead = static_cast<std::uint32_t>(slot[3] >> 1);
   if ((slot[3] & 1) != 0) {
     thread.mayEndUnseen = true;
     closeAll(thread, timeNs);

@@ -514,7 +514,7 @@ void loaderQueueDepth(std::uint32_t loader, std::int64_t ready) {
 
 void knob(std::string_view name, std::string_view value) {
   if (!nvtxOn()) return;
-  instrument::knobWasTold(name);
+  instrument::noteReportedKnob(name);
   const LacunaRtKnob payload{fieldOf(*internName(name)), fieldOf(*internName(value))};
   mark(handleOf(LACUNA_RT_MSG_KNOB), LACUNA_RT_CATEGORY_INFO, payload);
 }

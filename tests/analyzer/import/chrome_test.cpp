@@ -500,7 +500,7 @@ TEST(ChromeImport, MemoryOfTheHostIsTheCpusThatTrainsOnIt) {
   }
 }
 
-TEST(ChromeImport, WhatMemoryIsForIsToldByWhereItWasAskedForAndUntilWhenItLived) {
+TEST(ChromeImport, MemoryHasARoleByItsStackAndItsLifetime) {
   const std::string_view optimizer = R"(,
   {"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#Adam.step", "pid": 10, "tid": 11, "ts": 1085, "dur": 10},
   {"ph": "X", "cat": "cpu_op", "name": "aten::zeros_like", "pid": 10, "tid": 11, "ts": 1086, "dur": 4})";
@@ -692,7 +692,7 @@ TEST(ChromeImport, WhatStandsBehindTheTraceIsNamedByItsPlace) {
   EXPECT_THAT(warnings(more + "\n"), testing::IsEmpty());
 }
 
-TEST(ChromeImport, FilesThatStandForOthersAreToldOf) {
+TEST(ChromeImport, FilesThatStandForOthersAreReported) {
   EXPECT_THAT(errorOf("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
               testing::HasSubstr("git lfs pull"));
   EXPECT_THAT(errorOf(R"({"schema": "1.1.1-chakra.0.0.4", "pid": 9, "nodes": [
@@ -841,7 +841,7 @@ TEST(ChromeImport, ARangeWithoutAnEndRunsToTheLastMomentOfAnything) {
   EXPECT_EQ(store->row<Range>(0).flags, kUnfinished);
 }
 
-TEST(ChromeImport, CountersOfOneNameAreToldApartByTheirIds) {
+TEST(ChromeImport, CountersOfOneNameAreDistinguishedByTheirIds) {
   const auto store = import(R"([
     {"ph":"C","name":"queue","id":"a","pid":1,"tid":2,"ts":1,"args":{"n": 1}},
     {"ph":"C","name":"queue","id":"b","pid":1,"tid":2,"ts":2,"args":{"n": 100}},

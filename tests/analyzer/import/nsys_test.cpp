@@ -189,7 +189,7 @@ TEST_F(NsysImportTest, ActivityBecomesDeviceWorkOfTheRightGpu) {
   EXPECT_EQ(kernel.queue, copy.queue);
 }
 
-TEST_F(NsysImportTest, CallsAreToldApartAndPlacedOnNamedThreads) {
+TEST_F(NsysImportTest, CallsAreDistinguishedAndPlacedOnNamedThreads) {
   const auto store = open();
   ASSERT_EQ(store->rows<ApiCall>(), 3U);
   EXPECT_EQ(store->row<ApiCall>(0).kind, ApiKind::Other);
@@ -261,7 +261,7 @@ TEST_F(NsysImportTest, OldSchemasWithTextsAndFewerColumnsAreRead) {
   EXPECT_THAT((*store)->warnings(), ElementsAre(HasSubstr("1 events end before they start")));
 }
 
-TEST_F(NsysImportTest, WhatIsMissingIsSaid) {
+TEST_F(NsysImportTest, MissingPartsAreReported) {
   const test::TempFile other(".sqlite");
   { Database(other.path()).run("CREATE TABLE songs (title TEXT)"); }
   EXPECT_THAT(errorOf(other.path()), HasSubstr("not an export of Nsight Systems"));
@@ -282,7 +282,7 @@ TEST_F(NsysImportTest, WhatIsMissingIsSaid) {
   EXPECT_THAT(errorOf(view.path()), HasSubstr("NVTX_EVENTS is a view"));
 }
 
-TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutAndSaid) {
+TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutWithAWarning) {
   const test::TempFile other(".sqlite");
   {
     Database db(other.path());
@@ -523,13 +523,13 @@ TEST(NsysImport, ProcessesCountTheirDomainsAndCategoriesByThemselves) {
   }
   const auto store = Store::open(file.path());
   ASSERT_TRUE(store) << store.error().message;
-  std::vector<std::string> said;
+  std::vector<std::string> placed;
   for (std::uint64_t i = 0; i < (*store)->rows<Range>(); ++i) {
     const auto row = (*store)->row<Range>(i);
-    said.push_back(
+    placed.push_back(
         fmt::format("{}:{}:{}", (*store)->text(row.name), (*store)->text(row.domain), (*store)->text(row.category)));
   }
-  EXPECT_THAT(said, ElementsAre("a:NCCL:", "b:cuDNN:", "c::forward", "d::loader", "e:everybody:"));
+  EXPECT_THAT(placed, ElementsAre("a:NCCL:", "b:cuDNN:", "c::forward", "d::loader", "e:everybody:"));
 }
 
 TEST(NsysImport, AnExportOfOursIsMendedWhereItsTimesCannotBe) {

@@ -73,7 +73,7 @@ TEST(Store, TextsAreKeptOnceAndFound) {
   const auto store = builder.build();
   EXPECT_EQ(store->find("aten::mm"), first);
   EXPECT_EQ(store->text(store->find("name 9999")), "name 9999");
-  EXPECT_EQ(store->find("never said"), StringId());
+  EXPECT_EQ(store->find("never interned"), StringId());
   EXPECT_EQ(store->stringCount(), 10002U);
 }
 

@@ -143,13 +143,13 @@ void touchPages(std::size_t pages) {
   munmap(memory, pages * page);
 }
 
-TEST_F(CountersTest, MinorPageFaultsAreTold) {
+TEST_F(CountersTest, MinorPageFaultsAreReported) {
   around([] { return faults(&rusage::ru_minflt); }, [] { touchPages(4096); });
   EXPECT_GT(least(), 0);
   expectOneRate("minor page faults", "1/s");
 }
 
-TEST_F(CountersTest, WhatTheRecorderItselfRunsIsTold) {
+TEST_F(CountersTest, TimeOfTheRecorderItselfIsReported) {
   const auto ran = [] {
     timespec time{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -208,7 +208,7 @@ class FileOnDisk {
   int fd_ = -1;
 };
 
-TEST_F(CountersTest, DiskReadsAreTold) {
+TEST_F(CountersTest, DiskReadsAreReported) {
   const FileOnDisk file;
   const auto total = [] {
     std::uint64_t bytes = 0;
@@ -220,7 +220,7 @@ TEST_F(CountersTest, DiskReadsAreTold) {
   expectOneRate("disk reads", "bytes/s");
 }
 
-TEST_F(CountersTest, MajorPageFaultsAreTold) {
+TEST_F(CountersTest, MajorPageFaultsAreReported) {
   const FileOnDisk file;
   around([] { return faults(&rusage::ru_majflt); }, [&] { file.touch(); });
   if (least() == 0) GTEST_SKIP() << "files are in memory here";
@@ -269,7 +269,7 @@ class Rivals {
   std::thread threads_[2];
 };
 
-TEST_F(CountersTest, WaitingForACoreIsToldOfEachThread) {
+TEST_F(CountersTest, WaitingForACoreIsReportedForEachThread) {
   Schedule schedule;
   const auto self = static_cast<std::uint32_t>(getpid());
   if (!readSchedule(self, self, schedule)) GTEST_SKIP() << "the kernel does not account for it";

@@ -33,7 +33,7 @@ TEST_F(TimedSwitchTest, OnAfterTheDelayAndOffAfterTheDuration) {
   EXPECT_EQ(control_.enabled, 0u) << "once each";
 }
 
-TEST_F(TimedSwitchTest, WhatWasToldBeforeStays) {
+TEST_F(TimedSwitchTest, AnOrderFromBeforeStays) {
   TimedSwitch times(options_);
   control_.tell(false);
   times.look(control_, 120);
@@ -43,7 +43,7 @@ TEST_F(TimedSwitchTest, WhatWasToldBeforeStays) {
   EXPECT_EQ(control_.enabled, 1u);
 }
 
-TEST_F(TimedSwitchTest, WhatIsToldAsTheTimeComesStays) {
+TEST_F(TimedSwitchTest, AnOrderThatComesWithTheTimeStays) {
   TimedSwitch times(options_);
   times.look(control_, 120, [&] { control_.tell(false); });
   EXPECT_EQ(control_.enabled, 0u);

@@ -42,9 +42,9 @@ class Torch(JobTest):
         self.assertNotIn(0, operators)
         for program in programs:
             os.kill(self.process_of(programs.index(program)), signal.SIGTERM)
-            printed, said = program.communicate()
-            self.assertEqual((program.returncode, printed), (0, "as before\n"), said)
-            self.assertEqual(said.splitlines(), [f"lacuna: 2 files of steps recorded in {self.job}"])
+            printed, error = program.communicate()
+            self.assertEqual((program.returncode, printed), (0, "as before\n"), error)
+            self.assertEqual(error.splitlines(), [f"lacuna: 2 files of steps recorded in {self.job}"])
         self.check_gone()
 
 

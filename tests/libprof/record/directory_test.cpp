@@ -106,7 +106,7 @@ TEST_F(CreateRecordingTest, AnEmptyFolderWillDo) {
   ASSERT_OK(createRecording(recordingDir()));
 }
 
-TEST_F(CreateRecordingTest, OneOfAnOlderVersionIsToldAsThatAlsoWhereItsSettingsAreShorter) {
+TEST_F(CreateRecordingTest, OneOfAnOlderVersionIsNamedAsThatAlsoWhereItsSettingsAreShorter) {
   RecordingOptions options;
   options.sharedMemory = false;
   ASSERT_OK(createRecording(recordingDir(), options));

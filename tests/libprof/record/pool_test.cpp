@@ -627,7 +627,7 @@ TEST_F(PoolTest, JoiningNothingIsAnError) {
   EXPECT_FALSE(recover(home_, trace()).ok());
 }
 
-TEST_F(PoolTest, ARecordingOfAnotherVersionIsToldThatAProcessCannotJoin) {
+TEST_F(PoolTest, ARecordingOfAnotherVersionNotesThatAProcessCannotJoin) {
   RecordingOptions options;
   options.sharedMemory = false;
   ASSERT_OK(createRecording(recordingDir(), options));

@@ -259,7 +259,7 @@ TEST_F(ManyThreads, OfOneNumberAreAsManyThreads) {
   EXPECT_EQ(written().size(), kThreads);
 }
 
-TEST_F(ManyThreads, ThoseThatLiveOrWhoseEndIsYetToBeToldStay) {
+TEST_F(ManyThreads, ThoseThatLiveOrWhoseEndIsYetToBeReportedStay) {
   const ThreadId living = trace_->enterThread(process_, 1, kSecond);
   const ThreadId seen = trace_->beginThread(process_, 2, kSecond);
   EXPECT_EQ(trace_->enterThread(process_, 2, kSecond + 10), seen);

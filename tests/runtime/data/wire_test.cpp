@@ -77,7 +77,7 @@ Tensor bytesOf(std::int64_t count, std::uint8_t value) {
 }
 
 /// The bytes that the worker's end writes to send `outcome`.
-std::string saidFor(const LoaderOutcome& outcome) {
+std::string bytesFor(const LoaderOutcome& outcome) {
   Stream stream;
   OutcomeSender sender(stream.worker(), kSlots);
   EXPECT_TRUE(sender.send(outcome));
@@ -90,15 +90,16 @@ std::string saidFor(const LoaderOutcome& outcome) {
 }
 
 TEST(Wire, AMessageThatStopsInTheMiddleIsKeptUntilItGoesOn) {
-  const std::string said = saidFor({7, {}, "the picture is broken"});
-  for (std::size_t cut = 0; cut < said.size(); ++cut) {
+  const std::string bytes = bytesFor({7, {}, "the picture is broken"});
+  for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
     Stream stream;
     OutcomeReceiver receiver(stream.loader(), kSlots);
     LoaderOutcome outcome;
-    ASSERT_EQ(::write(stream.worker(), said.data(), cut), static_cast<ssize_t>(cut));
+    ASSERT_EQ(::write(stream.worker(), bytes.data(), cut), static_cast<ssize_t>(cut));
     ASSERT_EQ(receiver.receive(outcome), Received::Partly) << cut;
     ASSERT_EQ(receiver.receive(outcome), Received::Partly) << cut;
-    ASSERT_EQ(::write(stream.worker(), said.data() + cut, said.size() - cut), static_cast<ssize_t>(said.size() - cut));
+    ASSERT_EQ(::write(stream.worker(), bytes.data() + cut, bytes.size() - cut),
+              static_cast<ssize_t>(bytes.size() - cut));
     ASSERT_EQ(receiver.receive(outcome), Received::Complete) << cut;
     EXPECT_EQ(outcome.ticket, 7u);
     EXPECT_EQ(outcome.error, "the picture is broken");
@@ -108,11 +109,11 @@ TEST(Wire, AMessageThatStopsInTheMiddleIsKeptUntilItGoesOn) {
 }
 
 TEST(Wire, AWorkerThatEndsInTheMiddleOfAMessageIsGone) {
-  const std::string said = saidFor({7, {}, "the picture is broken"});
+  const std::string bytes = bytesFor({7, {}, "the picture is broken"});
   Stream stream;
   OutcomeReceiver receiver(stream.loader(), kSlots);
   LoaderOutcome outcome;
-  ASSERT_EQ(::write(stream.worker(), said.data(), 50), 50);
+  ASSERT_EQ(::write(stream.worker(), bytes.data(), 50), 50);
   stream.closeWorker();
   EXPECT_EQ(receiver.receive(outcome), Received::Gone);
 }
@@ -176,13 +177,13 @@ void sendWith(int socket, std::string message, int file) {
 }
 
 /// The message for a batch of bytes in two dimensions, with others in their place.
-std::string saidWithDims(std::array<std::int64_t, 2> dims) {
+std::string bytesWithDims(std::array<std::int64_t, 2> dims) {
   const std::array<std::int64_t, 2> sound{11, 13};
-  std::string said = saidFor({7, {emptyHost({11, 13}, DType::U8)}, ""});
+  std::string bytes = bytesFor({7, {emptyHost({11, 13}, DType::U8)}, ""});
   const std::string_view was(reinterpret_cast<const char*>(sound.data()), sizeof sound);
-  const std::size_t at = said.find(was);
+  const std::size_t at = bytes.find(was);
   EXPECT_NE(at, std::string::npos);
-  return said.replace(at, sizeof dims, reinterpret_cast<const char*>(dims.data()), sizeof dims);
+  return bytes.replace(at, sizeof dims, reinterpret_cast<const char*>(dims.data()), sizeof dims);
 }
 
 TEST(Wire, ATensorLargerThanItsBufferIsRefusedBeforeMemoryIsTakenForIt) {
@@ -194,7 +195,7 @@ TEST(Wire, ATensorLargerThanItsBufferIsRefusedBeforeMemoryIsTakenForIt) {
     OutcomeReceiver receiver(stream.loader(), kSlots);
     LoaderOutcome outcome;
     const SharedBuffer buffer = SharedBuffer::create(4096);
-    sendWith(stream.worker(), saidWithDims(dims), buffer.file());
+    sendWith(stream.worker(), bytesWithDims(dims), buffer.file());
     EXPECT_THAT([&] { (void)receiver.receive(outcome); },
                 testing::ThrowsMessage<Error>(testing::HasSubstr("makes no sense")))
         << dims[0] << " x " << dims[1];
@@ -207,7 +208,7 @@ TEST(Wire, AMemoryFileThatCouldBeShortenedIsRefused) {
   LoaderOutcome outcome;
   const Descriptor file(::memfd_create("unsealed", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
-  sendWith(stream.worker(), saidWithDims({11, 13}), file.get());
+  sendWith(stream.worker(), bytesWithDims({11, 13}), file.get());
   EXPECT_THAT([&] { (void)receiver.receive(outcome); },
               testing::ThrowsMessage<Error>(testing::HasSubstr("makes no sense")));
 }

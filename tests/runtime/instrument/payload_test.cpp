@@ -256,13 +256,13 @@ TEST(MemoryPayload, OfExternalMemoryNamesItsOwner) {
   });
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(buffer));
   for (const auto action : {LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE, LACUNA_RT_MEMORY_EXTERNAL_FREE}) {
-    const Events told = memory(events, action);
-    ASSERT_THAT(told, SizeIs(1));
-    EXPECT_THAT(told[0], AllOf(number("address", address), number("bytes", 64), text("op", "gloo")));
+    const Events found = memory(events, action);
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_THAT(found[0], AllOf(number("address", address), number("bytes", 64), text("op", "gloo")));
   }
 }
 
-TEST(MemoryPayload, IsNotToldOfMeta) {
+TEST(MemoryPayload, IsNotReportedForMeta) {
   const Events events = eventsOf([] {
     const StepScope step(0);
     const Tensor x = ones({1 << 22}, {DType::F32, kMeta});
@@ -276,7 +276,7 @@ TEST(MemoryPayload, IsNotToldOfMeta) {
 }
 
 /// The name of `tensor` in the last allocation at its address.
-std::string toldName(const Events& events, const Tensor& tensor) {
+std::string reportedName(const Events& events, const Tensor& tensor) {
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
   std::string name = "(none)";
   bool held = false;
@@ -299,7 +299,7 @@ TEST(MemoryPayload, OfParametersHasTheirPath) {
     net->nameTree("net");
   });
   for (const auto& all : {net->namedParameters(), net->namedBuffers()}) {
-    for (const auto& [name, tensor] : all) EXPECT_EQ(toldName(events, tensor), "net." + name);
+    for (const auto& [name, tensor] : all) EXPECT_EQ(reportedName(events, tensor), "net." + name);
   }
   const Events again = eventsOf([&] { net->nameTree("net"); });
   EXPECT_THAT(ofSchema(again, LACUNA_RT_MEMORY_SCHEMA), IsEmpty()) << "that is no news";
@@ -311,14 +311,14 @@ TEST(MemoryPayload, OfATensorThatGetsARoleHasThatRole) {
     x = ones({100});
     x.setName("mask").setRole(Role::Input);
   });
-  EXPECT_EQ(toldName(events, x), "mask");
+  EXPECT_EQ(reportedName(events, x), "mask");
   EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_ALLOCATE).back(),
               AllOf(number("role", LACUNA_RT_ROLE_INPUT), number("bytes", 400), text("op", "fill")));
   EXPECT_EQ(memoryStats().activeByRole[static_cast<std::size_t>(Role::Input)] >= 400, true);
 }
 
 /// Values of a knob that the process reported so far.
-std::vector<std::string> toldValues(const char* knob) {
+std::vector<std::string> reportedValues(const char* knob) {
   std::vector<std::string> values;
   for (const tool::Event& event : ofSchema(tool::events(), LACUNA_RT_KNOB_SCHEMA)) {
     if (event.texts.at("name") == knob) values.push_back(event.texts.at("value"));
@@ -337,7 +337,7 @@ void runALoader(std::size_t batch, unsigned workers, unsigned prefetch) {
 }
 
 /// A program that reports nothing itself. Reported values stay for the whole process.
-TEST(OwnKnobs, AreToldOnceWithTheirFirstValue) {
+TEST(OwnKnobs, AreReportedOnceWithTheirFirstValue) {
   tellOwnKnobs(false);
   runALoader(7, 1, 7);
   tellOwnKnobs(true);
@@ -352,8 +352,8 @@ TEST(OwnKnobs, AreToldOnceWithTheirFirstValue) {
   const std::pair<const char*, const char*> kExpected[] = {
       {"loader.prefetch", "5"},  {"loader.processes", "off"}, {"loader.pin", "off"}, {"batch", "3"},
       {"optimizer.fused", "on"}, {"zero_grad", "zero"},       {"debug", "on"}};
-  for (const auto& [knob, value] : kExpected) EXPECT_THAT(toldValues(knob), testing::ElementsAre(value)) << knob;
-  EXPECT_THAT(toldValues("loader.workers"), SizeIs(1)) << "the program's own, where it told one before";
+  for (const auto& [knob, value] : kExpected) EXPECT_THAT(reportedValues(knob), testing::ElementsAre(value)) << knob;
+  EXPECT_THAT(reportedValues("loader.workers"), SizeIs(1)) << "the program's own, where it reported one before";
 }
 
 /// A tool keeps a registered text for good, so a program that registers one per event leaks.
@@ -367,10 +367,10 @@ TEST(Knobs, RegisterEachTextOnce) {
 
 TEST(OwnKnobs, GiveWayToThoseOfTheProgram) {
   knob("loader.workers", "11");
-  const std::size_t told = toldValues("loader.workers").size();
+  const std::size_t found = reportedValues("loader.workers").size();
   runALoader(1, 2, 2);
-  EXPECT_THAT(toldValues("loader.workers"), SizeIs(told));
-  EXPECT_EQ(toldValues("loader.workers").back(), "11");
+  EXPECT_THAT(reportedValues("loader.workers"), SizeIs(found));
+  EXPECT_EQ(reportedValues("loader.workers").back(), "11");
 }
 
 }  // namespace

@@ -154,13 +154,13 @@ std::string setUpWords(const UnknownPlaces& places, const PythonLines& lines) {
 }
 
 std::string unknownLine(const Analysis& analysis) {
-  constexpr int kTold = 100;  // from a hundredth of the ledger on
+  constexpr int kShown = 100;  // from a hundredth of the ledger on
   const UnknownPlaces& places = analysis.of<UnknownPlaces>();
   const std::int64_t unknownNs = analysis.ledgers.run[Cause::Unknown];
-  if (unknownNs == 0 || kTold * unknownNs < analysis.ledgers.run.totalNs() || analysis.steps.all.empty()) return {};
+  if (unknownNs == 0 || kShown * unknownNs < analysis.ledgers.run.totalNs() || analysis.steps.all.empty()) return {};
   std::string out;
   const auto add = [&](std::int64_t ns, std::string_view where) {
-    if (kTold * ns >= unknownNs)
+    if (kShown * ns >= unknownNs)
       out += fmt::format("{}{} {}", out.empty() ? "unknown: " : ", ", prof::timeText(ns), where);
   };
   add(places.beforeNs, "before the first step");
