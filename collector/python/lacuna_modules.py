@@ -120,12 +120,12 @@ class Modules:
                 self.stack_cost.forward_begins()
             self.learn(module)
         if self.norms and isinstance(module, self.norms):
-            self.look_for_bias(module)
+            self.find_bias(module)
         if self.stack_cost.wanted:
             self.stack_cost.in_module(module)
         stack.append((module, self.emitter.open(MODULE, self.path(module))))
 
-    def look_for_bias(self, norm):
+    def find_bias(self, norm):
         """A batch norm subtracts the bias again that the layer in front of it adds."""
         layer = self.local.__dict__.get("leaf")
         if isinstance(layer, self.biased) and getattr(layer, "bias", None) is not None:

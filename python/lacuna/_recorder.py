@@ -65,7 +65,7 @@ class Recorder:
 
 
 _known: Optional[Recorder] = None
-_looked = False
+_checked = False
 
 
 def is_recorded() -> bool:
@@ -75,17 +75,17 @@ def is_recorded() -> bool:
 
 def recorder() -> Optional[Recorder]:
     """The recorder of this process, or None where nobody records it."""
-    global _known, _looked
-    if not _looked:
-        _looked = True
+    global _known, _checked
+    if not _checked:
+        _checked = True
         _known = _load()
     return _known
 
 
-def look_again() -> None:
+def check_again() -> None:
     """Whether this process is recorded has changed."""
-    global _looked
-    _looked = False
+    global _checked
+    _checked = False
 
 
 def _load() -> Optional[Recorder]:

@@ -75,7 +75,7 @@ TEST_F(RunOptions, ARateOfSamplesNeedsSamples) {
   EXPECT_EQ(run("-q --trace samples --sample-rate 100"), 0);
 }
 
-TEST_F(RunOptions, ARateOfLooksAtPythonNeedsTheHook) {
+TEST_F(RunOptions, ARateOfPythonSamplesNeedsTheHook) {
   EXPECT_THAT(refused("--no-torch --python-hz 100"), HasSubstr("Choose one of the two"));
   EXPECT_THAT(refused("--no-torch --set amp=on"), HasSubstr("Choose one of the two"));
   EXPECT_THAT(refused("--python-hz 100 --trace cuda"), HasSubstr("Add it: --trace nvtx"));

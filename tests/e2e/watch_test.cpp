@@ -273,7 +273,7 @@ TEST_F(WatchTest, WhatTheRecorderRunsOnCoresOfItsOwnIsACounterOfItsOwn) {
 }
 
 TEST_F(WatchTest, WhatAProgramUsesWhileRecordingIsOffIsInNoCounter) {
-  // It sleeps while recording is on, and after that until a look that may be under way is over.
+  // It sleeps while recording is on, and after that until a scan that may be under way is over.
   const std::string trigger = program("lacuna") + " trigger $PPID ";
   std::ofstream(folder_ / "program.sh") << "sleep 2\n"
                                         << trigger << "--stop\n"
@@ -333,7 +333,7 @@ TEST_F(WatchTest, ThreadStatesAddUpToTheirThreads) {
   EXPECT_GT(sum, 140'000'000);
 }
 
-TEST_F(WatchTest, LookingAtProcGivesStatesAndTimesButNoStacks) {
+TEST_F(WatchTest, PollingProcGivesStatesAndTimesButNoStacks) {
   const int status = shell(lingering() + "exec " + program("lacuna") +
                            " run --force --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
                            program("spin_program") + " 200; exit 4' 2>stderr.txt");
@@ -508,7 +508,7 @@ class SampledEndingTest : public WatchTest, public testing::WithParamInterface<s
     EXPECT_LT(others, kComputesMs * 0.25);
     auto ms = sampledMsByProcess(reader);
     for (const auto process : computing) {
-      // The time of a thread after its timer's last ring is not reported (docs/run.md): 50 ms, and a look at /proc, at
+      // The time of a thread after its timer's last ring is not reported (docs/run.md): 50 ms, and a scan of /proc, at
       // most.
       EXPECT_GT(ms[process], kComputesMs * (timer ? 0.6 : 0.9));
       EXPECT_LT(ms[process], kComputesMs * 1.25) << "what starting and recording take is in it";

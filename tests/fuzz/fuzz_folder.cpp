@@ -159,7 +159,7 @@ class Victim {
         (void)prof::removeRecording(recording_);
         return mustKeepWhatIsForeign();
       case Action::Leftovers:
-        return lookForLeftovers();
+        return checkForLeftovers();
       default:
         return create();
     }
@@ -305,7 +305,7 @@ class Victim {
     must(std::distance(fs::directory_iterator(home_ / "out"), {}) == (fs::exists(trace) ? 1 : 0), "drafts were left");
   }
 
-  void lookForLeftovers() const {
+  void checkForLeftovers() const {
     // Its owner is there, as it was recorded.
     const bool wanted =
         isSound(recording_ / prof::recording::kSettingsFile) && isSound(shared_ / prof::recording::kOwnerFile);

@@ -504,7 +504,7 @@ class AccessTest : public QObject {
     QVERIFY(gui::testing::openSample(*window_));
     const QSet<QString> given = givenWords();
     QSet<QString> plain;
-    const auto look = [&](const QString& where, const QStringList& texts) {
+    const auto check = [&](const QString& where, const QStringList& texts) {
       for (const QString& text : texts) {
         if (text.contains(MarkedLanguage::kMark)) continue;
         for (const QString& word : wordsOf(text)) {
@@ -515,10 +515,10 @@ class AccessTest : public QObject {
     for (const QString& page : window_->pageNames()) {
       show(page.toLatin1().constData());
       for (const QWidget* widget : window_->findChildren<QWidget*>()) {
-        if (widget->isVisible()) look(page, textsOf(*widget));
+        if (widget->isVisible()) check(page, textsOf(*widget));
       }
     }
-    for (const QAction* action : window_->findChildren<QAction*>()) look(QStringLiteral("menu"), {action->text()});
+    for (const QAction* action : window_->findChildren<QAction*>()) check(QStringLiteral("menu"), {action->text()});
     window_.reset();
     QCoreApplication::removeTranslator(&marked);
     QVERIFY2(plain.isEmpty(), qPrintable(plain.values().join(QLatin1Char('\n'))));

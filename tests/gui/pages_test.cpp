@@ -105,7 +105,7 @@ class PagesTest : public QObject {
   void grow(gui::testing::Recording& recording, int steps) {
     recording.steps(steps);
     QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(grew.count() > 0 || grew.wait(kPatienceMs));
   }
   static QString text(const QAbstractItemModel& model, int row, int column) {
@@ -1311,7 +1311,7 @@ class PagesTest : public QObject {
         QVERIFY(writer->flush().ok());
       }
       QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
-      window_->live()->look();
+      window_->live()->check();
       QVERIFY(grew.wait(kPatienceMs));
       QVERIFY(view()->selection().has_value());
       const auto place = *view()->selection();
@@ -1380,7 +1380,7 @@ class PagesTest : public QObject {
     QVERIFY(fresh->steps()->stack()->grab().toImage() == followed);
   }
 
-  void tablesThatAreLookedIntoStayOpenWhileAFileGrows() {
+  void openedTablesStayOpenWhileAFileGrows() {
     const QString path = folder_.filePath(QStringLiteral("tables.lcn"));
     gui::testing::Recording recording(path.toStdString());
     recording.steps(2);
@@ -1601,7 +1601,7 @@ class PagesTest : public QObject {
     QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{1});
     view()->setViewport(view()->viewport().zoomed(0.9, 1));
     add(1'000'000);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(grew.wait(kPatienceMs));
     QVERIFY(window_->live()->live());
     QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{2});
@@ -1609,7 +1609,7 @@ class PagesTest : public QObject {
     add(2'000'000);
     QVERIFY(writer->finish().ok());
     QSignalSpy ended(window_->live(), &LiveFollower::ended);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(ended.wait(kPatienceMs));
     QVERIFY(!window_->live()->live() && !window_->live()->watching());
     QTRY_VERIFY(!window_->busy());

@@ -123,10 +123,10 @@ class Cut:
         self.durable = self.rows_of_file((model.durable_names.get(str(self.out)) or disk.Inode()).durable or b"")
         for state, files in [*model.states(), ("power cut, torn", model.torn(self.plan.rng))]:
             if state != "killed":
-                self.look_at(f"{state}, after change {moment} of {len(log)}", files, promised)
+                self.check_state(f"{state}, after change {moment} of {len(log)}", files, promised)
         shutil.rmtree(self.after, ignore_errors=True)
 
-    def look_at(self, where, files, promised):
+    def check_state(self, where, files, promised):
         key = hash(tuple(sorted(files.items())))
         if key in self.seen:
             return

@@ -90,7 +90,7 @@ class Documents(unittest.TestCase):
                     wrong.append(problem(file, path))
         self.assertEqual(wrong, [])
 
-    def test_variables_that_are_looked_at_are_explained(self):
+    def test_variables_that_are_read_are_explained(self):
         explained = set(re.findall(r"`([A-Z_0-9]+)`", (ROOT / "docs" / "environment.md").read_text())) | {"HOME", "PATH", "TERM"}
         wrong = []
         for file in (file for room in ROOMS if room not in ("tests", "samples") for file in (ROOT / room).rglob("*") if file.suffix in (".h", ".cpp", ".c")):

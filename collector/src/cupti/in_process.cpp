@@ -87,7 +87,7 @@ pid_t owner = 0;
 TracerOptions settings() {
   TracerOptions options;
   // A capture range may be short, and the page keeps only so many switches.
-  if (guest::captureRange() != nullptr) options.lookEvery = std::chrono::milliseconds(50);
+  if (guest::captureRange() != nullptr) options.pollEvery = std::chrono::milliseconds(50);
   options.onReport = [](const TracerReport& report) { losses->tell(report, false); };
   const char* text = std::getenv(kSettingsVariable);
   std::string_view left = text != nullptr ? text : "";

@@ -44,9 +44,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Period of looks at what the clock or somebody outside wants; signals and ended children wake at once.
-constexpr int kLookEveryMs = 100;
-constexpr int kLookOftenEveryMs = 50;
+/// Polling interval for timers and orders from outside; signals and ended children wake at once.
+constexpr int kPollEveryMs = 100;
+constexpr int kPollOftenEveryMs = 50;
 /// Number of programs that a note names among those that could not be recorded.
 constexpr std::size_t kImagesListed = 8;
 /// Share of the run; what lived less is a tool that somebody called in passing, as Python calls ldconfig.
@@ -146,7 +146,7 @@ class Supervisor {
       if (auto status = checkOutput(false); !status) return status;
       const bool claimed = mkdir(recording_.c_str(), 0700) == 0;
       if (!claimed && errno == EEXIST) continue;
-      // A run leaves its trace before its recording goes, and may have ended since the first look.
+      // A run leaves its trace before its recording goes, and may have ended since the first check.
       if (claimed && isTaken(report_.output)) {
         rmdir(recording_.c_str());
         continue;
@@ -377,7 +377,7 @@ class Supervisor {
     bool over = false;
     while (!over) {
       pollfd wake{signals_.fd(), POLLIN, 0};
-      poll(&wake, 1, timed ? kLookOftenEveryMs : kLookEveryMs);
+      poll(&wake, 1, timed ? kPollOftenEveryMs : kPollEveryMs);
       const auto seen = signals_.relay(running_ ? child_ : 0, options_.dumpOn.signal ? SIGUSR2 : 0);
       const auto reaped = reap(child_);
       for (const auto& [pid, exit] : reaped.ended) ended(pid, exit);
@@ -423,14 +423,14 @@ class Supervisor {
   void onTime() {
     const auto elapsed = nowNs() - startNs_;
     Control& control = *control_->operator->();
-    times_.look(control, elapsed);
+    times_.check(control, elapsed);
     if (const auto wanted = control.dumpsWanted.load(); wanted != dumpsSeen_) {
       dumpsSeen_ = wanted;
       dump("lacuna trigger --dump", wanted);
     }
     if (flight_) flight_->tend(control);
     if (flight_) tellOfDump(flight_->answer());
-    if (captures_) captures_->look();
+    if (captures_) captures_->check();
     if (elapsed - shownNs_ >= 500000000) {
       shownNs_ = elapsed;
       flight_ ? live_.show(elapsed, flight_->dumpCount(), stateWord(control))

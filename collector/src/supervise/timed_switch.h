@@ -22,7 +22,7 @@ class TimedSwitch {
 
   /// `elapsedNs` since the program was started. For `meanwhile` see Control::switchUnlessOrdered().
   template <class Meanwhile = void (*)()>
-  void look(
+  void check(
       Control& control, std::int64_t elapsedNs, Meanwhile&& meanwhile = [] {}) {
     if (isTime(onNs_, elapsedNs)) control.switchUnlessOrdered(true, meanwhile);
     if (isTime(offNs_, elapsedNs)) control.switchUnlessOrdered(false, meanwhile);

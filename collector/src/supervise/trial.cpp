@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTrialLookMs = 50;
+constexpr int kTrialPollMs = 50;
 constexpr std::int64_t kTellEveryNs = 1'000'000'000;
 /// For what the program has started, once it has ended itself.
 constexpr std::int64_t kOrphansNs = 2'000'000'000;
@@ -155,9 +155,9 @@ class Runner {
   prof::Result<Trial> run() {
     if (auto status = start(); !status) return status.error();
     while (running_) {
-      poll(nullptr, 0, kTrialLookMs);
+      poll(nullptr, 0, kTrialPollMs);
       reapAll();
-      if (running_) look();
+      if (running_) checkProgram();
     }
     endGroup();
     trial_.wallNs = nowNs() - startNs_;
@@ -217,7 +217,7 @@ class Runner {
     }
   }
 
-  void look() {
+  void checkProgram() {
     const std::int64_t now = nowNs();
     if (askedNs_ != 0) {
       if (now - askedNs_ > options_.graceNs) kill(-child_, SIGKILL);

@@ -100,7 +100,7 @@ std::uint32_t Rings::tidOf(Source& source, std::uint32_t ownTid) {
   return tid;
 }
 
-void Rings::look(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+void Rings::update(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   findNew(nowNs, into);
   for (auto& source : sources_) {
     // Seen gone first, so that what is read then is all.
@@ -150,7 +150,7 @@ bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vec
   source->ring.reset(static_cast<Ring*>(at));
   source->guard = prof::MappingGuard(at, sizeof(Ring));
   const Ring& ring = *source->ring;
-  // Else it is still being made; the next look sees it.
+  // Else it is still being made; the next update sees it.
   if (ring.magic.load(std::memory_order_acquire) != Ring::kMagic) return false;
   source->self = {static_cast<std::uint32_t>(ring.pid), ring.pidNamespace, 0};
   source->pid = source->self.pid;
@@ -269,7 +269,7 @@ void Rings::end(Source& source, prof::TimeNs nowNs, bool gone, std::vector<PerfR
     drain(source, nowNs, into);
   }
   untimed_ += ring.untimed.load(std::memory_order_relaxed);
-  // It may have sampled itself since this look began.
+  // It may have sampled itself since this update began.
   if (gone) scan_.leave(source.pid, source.threads, std::max(nowNs, source.lastNs + 1), into);
   std::error_code error;
   std::filesystem::remove(source.path, error);

@@ -67,7 +67,7 @@ pid_t threadId() {
   return id;
 }
 
-void lookForSequence(const RecordFunction& function) {
+void readSequence(const RecordFunction& function) {
   ++rounds;
   for (std::size_t i = 0; i < std::size(candidates); ++i) {
     std::int64_t value = 0;
@@ -80,7 +80,7 @@ void conductTrial(const RecordFunction& function) {
   if (threadId() != watcher) return;
   switch (trial.exchange(Trial::None)) {
     case Trial::Sequence:
-      return lookForSequence(function);
+      return readSequence(function);
     case Trial::Operands:
       return inputs.tryOperands(&function, trialTensors);
     case Trial::List:

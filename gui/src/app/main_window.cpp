@@ -125,7 +125,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(error_, &ErrorPage::retryClicked, this, &MainWindow::openFile);
 }
 
-void MainWindow::restoreLook() {
+void MainWindow::restoreAppearance() {
   const QSettings settings;
   if (!restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray())) {
     // The first time: as much of the screen as is of use, and never more than there is beside a window's frame.
@@ -255,7 +255,7 @@ void MainWindow::fillOperators() {
   if (!operators_->table()->currentIndex().isValid()) operators_->showSourceRow(0);
 }
 
-void MainWindow::saveLook() {
+void MainWindow::saveAppearance() {
   if (!remembering_) return;
   QSettings settings;
   settings.setValue(QStringLiteral("dark"), dark_);
@@ -268,7 +268,7 @@ void MainWindow::saveSession() {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  saveLook();
+  saveAppearance();
   saveSession();
   QMainWindow::closeEvent(event);
 }

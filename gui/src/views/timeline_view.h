@@ -142,7 +142,7 @@ class TimelineView : public QWidget {
   void momentPicked(lacuna::prof::TimeNs timeNs);
   void rowOptionsChanged();
   /// The ledgers or the colours are others.
-  void looksChanged();
+  void appearanceChanged();
   /// A key asks for the filter of tracks.
   void filterWanted();
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace lacuna::prof::recording {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(10);
+constexpr auto kSearchEvery = std::chrono::milliseconds(10);
 constexpr auto kLifeCheckEvery = std::chrono::milliseconds(50);
 /// Each time, what was read since goes into the trace as blocks of their own.
 constexpr auto kRetryEvery = std::chrono::milliseconds(100);
@@ -58,8 +58,8 @@ DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
       batches_(trace_),
       openLog_(place_.directory) {}
 
-void DrainCore::lookForRecorders() {
-  lastLook_ = Steady::now();
+void DrainCore::findRecorders() {
+  lastSearch_ = Steady::now();
   folder_.noteListing();
   // Another recording in this one's place has a drainer of its own.
   if (place_.live && isGone(place_.directory, key_)) return;
@@ -74,7 +74,7 @@ void DrainCore::openRecorder(const fs::path& path) {
   int system = 0;
   Result<MappedFile> file = MappedFile::open(path, place_.live, &system);
   if (!file.ok()) {
-    // The next look may find room again.
+    // The next search may find room again.
     const bool isNew = system == 0 ? done_.insert(name).second : unopened_.emplace(name, file.error()).second;
     if (isNew) trace_.log(tick_.monotonicNs, LogLevel::Warning, file.error().message);
     return;
@@ -125,7 +125,7 @@ void DrainCore::noteFailures(const std::vector<fs::path>& notes) {
   for (const fs::path& note : notes) {
     if (failed_.contains(note.filename().string())) continue;
     const Result<std::string> text = readFile(note);
-    // One without its end is being written; the next look, or the one at the end of the recording, finds it whole.
+    // One without its end is being written; the next search, or the one at the end of the recording, finds it complete.
     if (!text.ok() || !text->ends_with('\n')) continue;
     failed_.insert(note.filename().string());
     ++trace_.stats().unable;
@@ -209,7 +209,7 @@ void DrainCore::closeTheDead() {
 Result<bool> DrainCore::drain() {
   const MappingGuard::Scope scope;
   const auto now = Steady::now();
-  if (now - lastLook_ >= kLookEvery && folder_.mayHaveChanged()) lookForRecorders();
+  if (now - lastSearch_ >= kSearchEvery && folder_.mayHaveChanged()) findRecorders();
   const bool any = drainAll(false);
   if (now - lastLifeCheck_ >= kLifeCheckEvery) closeTheDead();
   if (checkpointIsDue()) {
@@ -290,7 +290,7 @@ Status DrainCore::checkpoint() {
 
 Status DrainCore::flush() {
   const MappingGuard::Scope scope;
-  lookForRecorders();
+  findRecorders();
   drainAll(false);
   closeTheDead();
   return place_.live ? checkpoint() : Status();
@@ -298,7 +298,7 @@ Status DrainCore::flush() {
 
 Status DrainCore::finish() {
   const MappingGuard::Scope scope;
-  lookForRecorders();
+  findRecorders();
   if (!place_.live && !unopened_.empty()) return unopened_.begin()->second;
   for (auto& [name, reader] : readers_) reader->cutOff();
   lastClockRow_ = 0 < lastClockRow_ ? std::min(lastClockRow_, readClocks().monotonicNs - kClockRowEvery) : 0;

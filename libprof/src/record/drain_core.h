@@ -49,7 +49,7 @@ class DrainCore {
  private:
   using Steady = std::chrono::steady_clock;
 
-  void lookForRecorders();
+  void findRecorders();
   void openRecorder(const std::filesystem::path& path);
   void learnClocks(const Header& header);
   void noteWhereItIs(Header& header);
@@ -83,7 +83,7 @@ class DrainCore {
   OpenLog openLog_;
   std::set<std::string> failed_;
   std::string whyUnable_;  ///< not kept in a checkpoint
-  Steady::time_point lastLook_{};
+  Steady::time_point lastSearch_{};
   Steady::time_point lastLifeCheck_{};
   Steady::time_point lastCheckpoint_ = Steady::now();
   Steady::time_point retryAt_{};  ///< not before, after one that failed

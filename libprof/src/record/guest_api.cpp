@@ -72,7 +72,7 @@ void putAt(std::uint64_t stamp, std::uint64_t word, Words... words) {
 }
 
 constexpr std::uint64_t kNoClock = 1;
-constexpr std::uint64_t kNumberedLook = std::uint64_t{LacunaPayloadU64} << 32;
+constexpr std::uint64_t kNumberedDetails = std::uint64_t{LacunaPayloadU64} << 32;
 
 /// With few branches: it is asked at every operator.
 bool fits(const AnnouncedOperator& announced) {
@@ -114,7 +114,7 @@ void putOperator(const AnnouncedOperator& announced) {
 
 [[gnu::noinline, gnu::cold]] void putParts(const AnnouncedOperator& announced) {
   const std::uint64_t pop = word(Kind::Pop, announced.domain, 0);
-  putAt(announced.beginStamp, word(Kind::PushEvent, announced.domain, announced.name), kNumberedLook,
+  putAt(announced.beginStamp, word(Kind::PushEvent, announced.domain, announced.name), kNumberedDetails,
         announced.sequence, announced.shapes, announced.correlation);
   const std::uint64_t start = announced.startStamp != 0 ? announced.startStamp : announced.beginStamp;
   if (announced.hasMemory) {
@@ -131,7 +131,7 @@ void putOperator(const AnnouncedOperator& announced) {
   if (announced.endStamp != 0) putAt(announced.endStamp, pop);
 }
 
-std::uint64_t lookOf(const LacunaEvent& event) {
+std::uint64_t detailsOf(const LacunaEvent& event) {
   return static_cast<std::uint64_t>(event.category & 0xffffff) << 40 |
          static_cast<std::uint64_t>(event.payloadType & 0xff) << 32 | event.colour;
 }
@@ -172,7 +172,7 @@ void lacunaRangePushEvent(const LacunaEvent* event) {
       event->correlation == 0) {
     return lacunaDomainRangePush(event->domain, event->name);
   }
-  put(word(Kind::PushEvent, event->domain, event->name), lookOf(*event), event->payload, event->text,
+  put(word(Kind::PushEvent, event->domain, event->name), detailsOf(*event), event->payload, event->text,
       event->correlation);
 }
 
@@ -180,7 +180,7 @@ uint64_t lacunaRangeStart(const LacunaEvent* event) {
   static std::atomic<std::uint64_t> serial;
   if (lacunaIsRecording() == 0) return 0;
   const std::uint64_t range = serial.fetch_add(1, std::memory_order_relaxed) + 1;
-  put(word(Kind::Start, event->domain, event->name), lookOf(*event), event->payload, event->text, event->correlation,
+  put(word(Kind::Start, event->domain, event->name), detailsOf(*event), event->payload, event->text, event->correlation,
       range, 0);
   return range;
 }
@@ -191,7 +191,7 @@ void lacunaRangeEnd(uint64_t range) {
 }
 
 void lacunaMarkEvent(const LacunaEvent* event) {
-  put(word(Kind::MarkEvent, event->domain, event->name), lookOf(*event), event->payload, event->text,
+  put(word(Kind::MarkEvent, event->domain, event->name), detailsOf(*event), event->payload, event->text,
       event->correlation);
 }
 

@@ -49,7 +49,7 @@ TrackId GuestTables::track(std::uint32_t site, ProcessId process) {
   return known;
 }
 
-std::uint32_t GuestTables::lookNumberUp(Numbered kind, std::uint32_t local) {
+std::uint32_t GuestTables::resolveNumber(Numbered kind, std::uint32_t local) {
   if (local == 0) return 0;
   std::uint32_t& known = numbers_[at(kind)][local];
   if (known == 0) known = trace_.newNumber(kind);

@@ -41,7 +41,7 @@ class GuestTables {
   TrackId track(std::uint32_t site, ProcessId process);
   std::uint32_t number(Numbered kind, std::uint32_t local) {
     const auto [lastLocal, lastGlobal] = last_[at(kind)];
-    return local == lastLocal ? lastGlobal : lookNumberUp(kind, local);
+    return local == lastLocal ? lastGlobal : resolveNumber(kind, local);
   }
   void setNumber(Numbered kind, std::uint32_t local, std::uint32_t global) {
     numbers_[at(kind)][local] = global;
@@ -56,7 +56,7 @@ class GuestTables {
   /// The body of an entry, or an empty view.
   [[nodiscard]] std::string_view body(std::uint32_t id, bool& site) const;
   const ResolvedName& resolve(std::uint32_t id, int depth);
-  std::uint32_t lookNumberUp(Numbered kind, std::uint32_t local);
+  std::uint32_t resolveNumber(Numbered kind, std::uint32_t local);
 
   View view_;
   TraceState& trace_;

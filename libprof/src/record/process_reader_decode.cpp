@@ -19,7 +19,7 @@ OpenRange openRange(std::uint64_t word, TimeNs timeNs) {
 }
 
 /// The attributes in the slots after the first.
-void readLook(OpenRange& open, const std::uint64_t* slot) {
+void readDetails(OpenRange& open, const std::uint64_t* slot) {
   open.category = static_cast<std::uint32_t>(slot[2] >> 40);
   open.payloadType = static_cast<PayloadType>(std::min<std::uint64_t>(slot[2] >> 32 & 0xff, 6));
   open.colour = static_cast<std::uint32_t>(slot[2]);
@@ -228,7 +228,7 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
       break;
     case Kind::PushEvent: {
       OpenRange range = openRange(word, timeNs);
-      readLook(range, slot);
+      readDetails(range, slot);
       open(thread, range);
       break;
     }
@@ -248,7 +248,7 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
     }
     case Kind::Start: {
       OpenRange range = openRange(word, timeNs);
-      readLook(range, slot);
+      readDetails(range, slot);
       start(thread, slot[6], range);
       break;
     }
@@ -258,7 +258,7 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
     case Kind::Mark:
     case Kind::MarkEvent: {
       OpenRange mark = openRange(word, timeNs);
-      if (kind == Kind::MarkEvent) readLook(mark, slot);
+      if (kind == Kind::MarkEvent) readDetails(mark, slot);
       const ResolvedName name = tables_.name(mark.name);
       batches_.add(Mark{.timeNs = timeNs,
                         .thread = thread.id,

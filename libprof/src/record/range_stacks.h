@@ -14,7 +14,7 @@
 namespace lacuna::prof::recording {
 
 /// The data that a range may carry beside its name.
-struct Look {
+struct RangeDetails {
   std::uint64_t payload = 0;
   std::uint64_t correlation = 0;
   std::uint32_t category = 0;
@@ -27,7 +27,7 @@ struct Look {
 };
 
 /// A range whose end has not been seen yet. Names are the guest's, so that it outlives the drainer in a checkpoint.
-struct OpenRange : Look {
+struct OpenRange : RangeDetails {
   TimeNs startNs = 0;
   std::uint32_t domain = 0;
   std::uint32_t name = 0;
@@ -69,8 +69,8 @@ struct KeptRange {
   std::uint32_t name = 0;  ///< of several ranges: how many
   std::uint8_t flags = 0;
   std::uint8_t hasQueueData = 0;
-  std::uint8_t hasLook = 0;    ///< its Look is the next one of the stack's
-  std::uint8_t isSeveral = 0;  ///< stands for ranges that began unseen, one in the other
+  std::uint8_t hasDetails = 0;  ///< its RangeDetails are the next ones of the stack's
+  std::uint8_t isSeveral = 0;   ///< stands for ranges that began unseen, one in the other
   [[nodiscard]] std::uint32_t times() const { return isSeveral ? name : 1; }
 };
 static_assert(sizeof(KeptRange) == 16);
@@ -102,16 +102,16 @@ class OpenStack {
 
   /// False where there is no room: the range counts, so that its end is not another's, but is not kept.
   bool push(const OpenRange& range, OpenBudget& budget) {
-    const bool look = !range.isPlain();
-    if (skipped_ > 0 || domain_ == kShared || !budget.take(costOf(look, range.hasQueueData))) {
+    const bool hasDetails = !range.isPlain();
+    if (skipped_ > 0 || domain_ == kShared || !budget.take(costOf(hasDetails, range.hasQueueData))) {
       skipped_ += range.times;
       return false;
     }
     depth_ += range.times;
     const bool several = range.times > 1;
     kept_.push_back(
-        {range.startNs, several ? range.times : range.name, range.flags, range.hasQueueData, look, several});
-    if (look) looks_.push_back(range);
+        {range.startNs, several ? range.times : range.name, range.flags, range.hasQueueData, hasDetails, several});
+    if (hasDetails) details_.push_back(range);
     return true;
   }
   /// Ends so many of those that are not kept, at most: there may be billions of them. Returns how many.
@@ -136,11 +136,11 @@ class OpenStack {
       top.name -= range.times;
     } else {
       kept_.pop_back();
-      budget.give(costOf(kept.hasLook, kept.hasQueueData));
+      budget.give(costOf(kept.hasDetails, kept.hasQueueData));
     }
-    if (kept.hasLook) {
-      static_cast<Look&>(range) = looks_.back();
-      looks_.pop_back();
+    if (kept.hasDetails) {
+      static_cast<RangeDetails&>(range) = details_.back();
+      details_.pop_back();
     }
     range.startNs = kept.startNs;
     range.domain = domain_;
@@ -153,8 +153,8 @@ class OpenStack {
  private:
   friend class OpenStates;
   friend class RangeStacks;
-  static constexpr std::uint64_t costOf(bool look, bool hasQueueData) {
-    return sizeof(KeptRange) + (look ? sizeof(Look) : 0) + (hasQueueData ? sizeof(QueueData) : 0);
+  static constexpr std::uint64_t costOf(bool hasDetails, bool hasQueueData) {
+    return sizeof(KeptRange) + (hasDetails ? sizeof(RangeDetails) : 0) + (hasQueueData ? sizeof(QueueData) : 0);
   }
 
   std::uint32_t domain_;
@@ -163,7 +163,7 @@ class OpenStack {
   std::uint64_t skipped_ = 0;  ///< ranges on top of the others
   std::uint64_t skippedSaved_ = 0;
   std::vector<KeptRange> kept_;
-  std::vector<Look> looks_;
+  std::vector<RangeDetails> details_;
   SavedPart part_;
 };
 

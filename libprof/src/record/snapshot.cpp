@@ -339,18 +339,18 @@ Result<SnapshotFile> snapshotBesideOthers(const fs::path& directory, const FileN
 }
 
 void FlightTrimmer::findDead() {
-  ++looks_;
+  ++searches_;
   for (const fs::path& path : listRecording(directory_).recorders) {
     if (std::ranges::find(dead_, path, &Dead::path) != dead_.end()) continue;
     const Result<MappedFile> file = MappedFile::open(path, true);
     if (!file.ok()) continue;
     const View& view = (*file).view();
     if (view.header().detached.load() == 0 && lifeOf(view.header()) != Life::Ended) continue;
-    dead_.push_back({path, lastStampOf(view), looks_});
+    dead_.push_back({path, lastStampOf(view), searches_});
   }
-  // A look takes its time: what it finds may have ended after what only the next one finds. And a folder of shared
+  // A search takes its time: what it finds may have ended after what only the next one finds. And a folder of shared
   // memory lists its newest file first.
-  const auto unsure = std::ranges::find_if(dead_, [&](const Dead& dead) { return dead.look + 1 >= looks_; });
+  const auto unsure = std::ranges::find_if(dead_, [&](const Dead& dead) { return dead.search + 1 >= searches_; });
   std::ranges::stable_sort(unsure, dead_.end(), {}, &Dead::lastStamp);
 }
 

@@ -73,7 +73,7 @@ TEST_F(AnnouncementsTest, OnesThatAreBeingWrittenAreTakenLater) {
 
 TEST_F(AnnouncementsTest, OnesThatAreNeverCompletedAreDeletedInTheEnd) {
   write("python-1-5", "pid 1\n");
-  for (int look = 0; look < 100 && fs::exists(folder_ / "python-1-5"); ++look)
+  for (int round = 0; round < 100 && fs::exists(folder_ / "python-1-5"); ++round)
     EXPECT_THAT(announcements_.take(), IsEmpty());
   EXPECT_FALSE(fs::exists(folder_ / "python-1-5"));
 }

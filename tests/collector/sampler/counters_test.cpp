@@ -55,24 +55,24 @@ class CountersTest : public testing::Test {
     record.timeNs = nowNs();
     tree_.take(record, access_);
   }
-  void look() { counters_.look(tree_, access_); }
+  void sample() { counters_.sample(tree_, access_); }
   [[nodiscard]] std::size_t trackCount() const { return counters_.size(); }
   /// Reads the total on both sides of two looks, between which there is `work`.
   void around(const std::function<double()>& total, const std::function<void()>& work) {
     outer_[0] = read(total);
-    counters_.look(tree_, access_);
+    counters_.sample(tree_, access_);
     inner_[0] = read(total);
     work();
     inner_[1] = read(total);
-    counters_.look(tree_, access_);
+    counters_.sample(tree_, access_);
     outer_[1] = read(total);
   }
   /// Looks on both sides of `work`, during which recording is off.
   void aroundAPause(const std::function<void()>& work) {
-    counters_.look(tree_, access_);
+    counters_.sample(tree_, access_);
     work();
     counters_.restart();
-    counters_.look(tree_, access_);
+    counters_.sample(tree_, access_);
   }
   [[nodiscard]] double least() const {
     return (inner_[1].total - inner_[0].total) / static_cast<double>(outer_[1].latestNs - outer_[0].earliestNs) * 1e9;
@@ -168,7 +168,7 @@ TEST_F(CountersTest, WhatHappensWhileRecordingIsOffBelongsToNoRate) {
   around([] { return faults(&rusage::ru_minflt); }, [] { touchPages(256); });
   const auto found = tracks("minor page faults");
   ASSERT_EQ(found.size(), 1u);
-  ASSERT_EQ(found[0].values.size(), 2u) << "from the pause to the first look after it, and on to the next";
+  ASSERT_EQ(found[0].values.size(), 2u) << "from the pause to the first sample after it, and on to the next";
   EXPECT_GE(found[0].values[1], least());
   EXPECT_LE(found[0].values[1], most());
 }
@@ -301,7 +301,7 @@ TEST_F(CountersTest, ThreadsThatHaveEndedTakeNoMemory) {
   Schedule schedule;
   const auto self = static_cast<std::uint32_t>(getpid());
   if (!readSchedule(self, self, schedule)) GTEST_SKIP() << "the kernel does not account for it";
-  look();
+  sample();
   const std::size_t before = trackCount();
   for (int i = 0; i < 20; ++i) {
     std::atomic<std::uint32_t> tid{0};
@@ -312,13 +312,13 @@ TEST_F(CountersTest, ThreadsThatHaveEndedTakeNoMemory) {
     });
     while (tid == 0) usleep(1000);
     introduce(tid);
-    look();
+    sample();
     EXPECT_EQ(trackCount(), before + 2);
     ends(tid);
     stopping = true;
     thread.join();
   }
-  look();
+  sample();
   EXPECT_EQ(trackCount(), before);
 }
 

@@ -384,7 +384,7 @@ TEST_F(EndedProcesses, TheOneThatRecordedLastIsKept) {
   expectKept(kProcesses - 1);
 }
 
-TEST_F(EndedProcesses, OneThatOnlyTheNextLookFindsIsNotTakenForLater) {
+TEST_F(EndedProcesses, OneThatOnlyTheNextSearchFindsIsNotTakenForLater) {
   const pid_t earlier = markAndLive(1);
   markAndEnd(2);
   EXPECT_EQ(trimmer_->trim(kRoom), 0u);
@@ -397,7 +397,7 @@ TEST_F(EndedProcesses, OneThatOnlyTheNextLookFindsIsNotTakenForLater) {
 TEST_F(EndedProcesses, OneThatEndedLongAfterTheOthersIsKeptThoughItWasSilent) {
   const pid_t silent = markAndLive(1);
   markAndEnd(2);
-  for (int look = 0; look < 2; ++look) EXPECT_EQ(trimmer_->trim(kRoom), 0u);
+  for (int search = 0; search < 2; ++search) EXPECT_EQ(trimmer_->trim(kRoom), 0u);
   kill(silent, SIGKILL);
   endOf(silent);
   EXPECT_EQ(trimmer_->trim(kRoom), 1u);

@@ -301,7 +301,7 @@ void PerfettoImport::addEvent(const Event& event, Sequence& sequence) {
   }
 }
 
-/// One run of rows for each name, so that a value is found without a look at every event's.
+/// One run of rows for each name, so that a value is found without reading every event's.
 void PerfettoImport::sortArgs() {
   auto& args = builder_.columns<prof::Arg>();
   RowOrder order(args.set.size());
