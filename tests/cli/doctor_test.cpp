@@ -200,7 +200,7 @@ TEST_F(DoctorTest, LittleRoomForTracesIsReported) {
   if (withSharedMemory("8m").empty()) GTEST_SKIP() << "file systems cannot be mounted here";
   const Finding output = examine("", withSharedMemory("8m") + "sh -c 'cd /dev/shm; exec \"$@\"' sh ").at("output");
   EXPECT_EQ(output.state, "limited");
-  EXPECT_EQ(output.detail, "/dev/shm has 8.00 MiB free. That is too little for most traces.");
+  EXPECT_EQ(output.detail, "/dev/shm has 8.00 MiB free. Most traces need more.");
   EXPECT_THAT(output.remedy, HasSubstr("Make room, or name a file elsewhere"));
 }
 

@@ -726,7 +726,7 @@ TEST_F(TraceFiles, MergeWarnsOfARankThatIsThereTwice) {
 {"ph": "X", "cat": "cpu_op", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]})";
   fs::copy_file(folder_ / "a.json", folder_ / "b.json");
   ASSERT_EQ(lacuna("merge a.json b.json -o both.lcn"), 0) << errorText();
-  EXPECT_THAT(errorText(), HasSubstr("a.json and b.json both say that they are rank 3"));
+  EXPECT_THAT(errorText(), HasSubstr("a.json and b.json both claim to be rank 3"));
 }
 
 TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {

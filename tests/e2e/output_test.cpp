@@ -186,7 +186,7 @@ TEST_F(OutputTest, ADumpThatFindsNoRoomCostsNotWhatTheRingHolds) {
         " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
   EXPECT_FALSE(fs::exists(folder_ / "out.dump-1.lcn"));
-  EXPECT_THAT(errorText(), HasSubstr("What the rings hold now is kept; when that is mended: lacuna recover " +
+  EXPECT_THAT(errorText(), HasSubstr("The events in the rings are kept; when that is mended: lacuna recover " +
                                      fs::canonical(folder_).string() + "/out.lcn.recording"));
   ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording -o ring.lcn >recovered.txt 2>&1")), 0)
       << textOf("recovered.txt");

@@ -255,7 +255,7 @@ void Keeper::finishCapture(Kept& kept, Rank::State state, const std::string& rea
   if (const auto drained = capture.drainer->finish(); status && !drained) status = drained;
   if (!status) {
     return answer(kept, Rank::State::Failed,
-                  fmt::format("{}. What was recorded is kept: lacuna recover {}", status.error().message,
+                  fmt::format("{}. The recorded events are kept: lacuna recover {}", status.error().message,
                               recordingOf(capture.output).string()));
   }
   ++captures_;

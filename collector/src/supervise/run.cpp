@@ -497,7 +497,7 @@ class Supervisor {
           "had begun before",
           recording_.string(), report_.output.string());
     } else if (!status) {
-      report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
+      report_.failure = fmt::format("{}. The recorded events are kept; when that is mended: lacuna recover {}",
                                     status.error().message, recording_.string());
     }
   }
@@ -508,7 +508,7 @@ class Supervisor {
     report_.stats = drainer_->stats();
     drainer_.reset();
     control_.reset();
-    report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
+    report_.failure = fmt::format("{}. The recorded events are kept; when that is mended: lacuna recover {}",
                                   (flushed ? why : flushed).error().message, recording_.string());
   }
 
@@ -531,7 +531,7 @@ class Supervisor {
     if (options_.durationNs == 0 || report_.stats.firstJoinNs == 0) return;
     if (joinedNs <= options_.delayNs + options_.durationNs) return;
     report_.notes.push_back(fmt::format(
-        "no NVTX or CUDA event was recorded: the first process to say something began {} after the start, when "
+        "no NVTX or CUDA event was recorded: the first process with an event began {} after the start, when "
         "--duration was over. Remedy: a longer --duration",
         prof::timeText(joinedNs)));
   }
@@ -618,7 +618,7 @@ class Supervisor {
           "{} is gone: it was deleted or moved while the program ran, and no dump can be written without it",
           recording_.string());
     } else if (!failure) {
-      report_.failure = fmt::format("{}. What the rings hold now is kept; when that is mended: lacuna recover {}",
+      report_.failure = fmt::format("{}. The events in the rings are kept; when that is mended: lacuna recover {}",
                                     failure.error().message, recording_.string());
       made_ = false;  // it stays
     }

@@ -109,7 +109,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
   connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
     if (findings_.analysis) {  // of a recording that has grown: the pages go on showing the last one
-      tell(tr("What was added could not be analysed: %1").arg(message));
+      tell(tr("The new events could not be analysed: %1").arg(message));
     } else {
       findings_ = {nullptr, nullptr, message};
       overview_->setFailure(message);

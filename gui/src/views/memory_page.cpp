@@ -136,7 +136,8 @@ QWidget* MemoryPage::makeLower() {
   live_ = new TablePage({}, tr("Nothing is alive here."), pages_);
   leaks_ = new TablePage({}, tr("Nothing grows from step to step."), pages_);
   edits_ = new TablePage({}, tr("Nothing at the peak could go earlier or be computed again."), pages_);
-  allocator_ = new TablePage({}, tr("This trace does not say what an allocator takes from the device."), pages_);
+  allocator_ =
+      new TablePage({}, tr("This trace does not record the memory that allocators take from the device."), pages_);
   for (TablePage* page : {live_, edits_, allocator_, leaks_}) page->layout()->setContentsMargins(0, 8, 0, 0);
   why_ = label({}, "dim", edits_);
   edits_->setDetail(why_);

@@ -156,8 +156,8 @@ void SqliteFile::openDamaged(const std::string& why) {
   const std::uint64_t claimed = bytesClaimed(path_);
   if (unknown || bytes >= claimed) return;
   isCutOff_ = true;
-  problem_ =
-      fmt::format("the database ends early, after {} of {} bytes: what is whole before that was read", bytes, claimed);
+  problem_ = fmt::format("the database ends early, after {} of {} bytes: the complete part before that was read", bytes,
+                         claimed);
 }
 
 void SqliteFile::learnViews() {

@@ -22,7 +22,7 @@ namespace {
 
 const Column<CollectiveRow> kCollectives[]{
     {{"name", "collective", ColumnKind::Name, "the kernel"}, kValueOf<&CollectiveRow::name>},
-    {{"communicator", "communicator", ColumnKind::Text, "empty where the trace does not tell"},
+    {{"communicator", "communicator", ColumnKind::Text, "empty where the trace does not record it"},
      kValueOf<&CollectiveRow::communicator>},
     {{"kind", "", ColumnKind::Text, "`all_reduce`, …; empty: not known"}, kValueOf<&CollectiveRow::kind>},
     {{"ranks", "", ColumnKind::Count, "of the communicator; 0: not known"}, kValueOf<&CollectiveRow::ranks>},

@@ -150,7 +150,7 @@ std::string setUpWords(const UnknownPlaces& places, const PythonLines& lines) {
     out += fmt::format("{}{:.0f} % in {}", out.empty() ? "of its CPU samples " : ", ", 100 * library.share,
                        path.substr(path.rfind('/') + 1));
   }
-  return out.empty() ? "imports and set-up tell of nothing" : out;
+  return out.empty() ? "imports and setup record no events" : out;
 }
 
 std::string unknownLine(const Analysis& analysis) {
@@ -194,9 +194,9 @@ Table bottleneckTable(const Analysis& analysis) {
 Table unknownTable(const UnknownPlaces& places) {
   return holding(
       recordOf("unknown", "where the ledger's time without a cause lies", kUnknown, places), [&](std::size_t) {
-        return std::vector{tableOf("libraries_before",
-                                   "the libraries that the program was in before the first step, where samples tell",
-                                   kLibraries, places.libraries)};
+        return std::vector{tableOf(
+            "libraries_before", "the libraries that the program was in before the first step, where samples show them",
+            kLibraries, places.libraries)};
       });
 }
 

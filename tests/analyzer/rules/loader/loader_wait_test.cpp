@@ -124,7 +124,7 @@ TEST(LoaderWaitFinding, WhoPreparesBatchesIsNotMadeUp) {
   EXPECT_NEAR(static_cast<double>(unknown->predictedGainNsPerStep), 10e6, 0.02 * 10e6);
   EXPECT_EQ(unknown->gainLowNsPerStep, 0);
   EXPECT_LT(unknown->confidence, 0.3);
-  EXPECT_THAT(unknown->advice, testing::HasSubstr("does not tell how many workers"));
+  EXPECT_THAT(unknown->advice, testing::HasSubstr("does not show how many workers"));
   EXPECT_THAT(renderJson(several), testing::HasSubstr("\"workers\": -1"));
   const Prediction more = Simulator::create(several)->play("loader.workers=8");
   EXPECT_FALSE(more.touched);
