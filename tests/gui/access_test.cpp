@@ -119,14 +119,14 @@ class AccessTest : public QObject {
   /// The words that are the trace's, or the analyzer's, which speaks English.
   [[nodiscard]] QSet<QString> givenWords() const {
     const analyzer::Analysis& analysis = *window_->findings().analysis;
-    std::string said = analyzer::describeRun(analysis) + ' ' + analyzer::verdict(analysis) + " run.lcn";
+    std::string message = analyzer::describeRun(analysis) + ' ' + analyzer::verdict(analysis) + " run.lcn";
     for (const analyzer::Finding& finding : analysis.of<analyzer::Findings>())
-      said += ' ' + finding.title + ' ' + finding.advice;
+      message += ' ' + finding.title + ' ' + finding.advice;
     for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
-      said += ' ' + std::string(analyzer::causeLabel(static_cast<analyzer::Cause>(i)));
+      message += ' ' + std::string(analyzer::causeLabel(static_cast<analyzer::Cause>(i)));
     }
-    const QStringList words = wordsOf(QString::fromStdString(said)) + wordsOf(window_->sql()->editor()->toPlainText()) +
-                              wordsOf(QDir::currentPath());
+    const QStringList words = wordsOf(QString::fromStdString(message)) +
+                              wordsOf(window_->sql()->editor()->toPlainText()) + wordsOf(QDir::currentPath());
     return {words.begin(), words.end()};
   }
   static QStringList wordsOf(const QString& text) {
@@ -269,8 +269,8 @@ class AccessTest : public QObject {
     view()->reveal({{1, 0}, 0, 0});
     QTest::keyClick(view(), Qt::Key_Right, Qt::ShiftModifier);
     QCOMPARE(view()->area()->endNs - view()->area()->startNs, prof::TimeNs{500'000});
-    const QString said = QAccessible::queryAccessibleInterface(view())->text(QAccessible::Value);
-    QVERIFY2(said.startsWith(QStringLiteral("500 µs selected")), qPrintable(said));
+    const QString message = QAccessible::queryAccessibleInterface(view())->text(QAccessible::Value);
+    QVERIFY2(message.startsWith(QStringLiteral("500 µs selected")), qPrintable(message));
     QTest::keyClick(view(), Qt::Key_Escape);
     QVERIFY(!view()->area().has_value());
   }
@@ -343,8 +343,8 @@ class AccessTest : public QObject {
       return view()->cursorMark() == to;
     };
     QVERIFY(goes(Qt::NoModifier, kTimes[0]));
-    QVERIFY(view()->said().contains(QStringLiteral("bookmark 1 of 3")) &&
-            view()->said().endsWith(QStringLiteral("one")));
+    QVERIFY(view()->announced().contains(QStringLiteral("bookmark 1 of 3")) &&
+            view()->announced().endsWith(QStringLiteral("one")));
     QVERIFY(goes(Qt::NoModifier, kTimes[1]));
     QVERIFY(goes(Qt::ShiftModifier, kTimes[0]));
     QVERIFY(goes(Qt::ShiftModifier, kTimes[2]));
@@ -504,7 +504,7 @@ class AccessTest : public QObject {
     QVERIFY(gui::testing::openSample(*window_));
     const QSet<QString> given = givenWords();
     QSet<QString> plain;
-    const auto look = [&](const QString& where, const QStringList& texts) {
+    const auto check = [&](const QString& where, const QStringList& texts) {
       for (const QString& text : texts) {
         if (text.contains(MarkedLanguage::kMark)) continue;
         for (const QString& word : wordsOf(text)) {
@@ -515,10 +515,10 @@ class AccessTest : public QObject {
     for (const QString& page : window_->pageNames()) {
       show(page.toLatin1().constData());
       for (const QWidget* widget : window_->findChildren<QWidget*>()) {
-        if (widget->isVisible()) look(page, textsOf(*widget));
+        if (widget->isVisible()) check(page, textsOf(*widget));
       }
     }
-    for (const QAction* action : window_->findChildren<QAction*>()) look(QStringLiteral("menu"), {action->text()});
+    for (const QAction* action : window_->findChildren<QAction*>()) check(QStringLiteral("menu"), {action->text()});
     window_.reset();
     QCoreApplication::removeTranslator(&marked);
     QVERIFY2(plain.isEmpty(), qPrintable(plain.values().join(QLatin1Char('\n'))));

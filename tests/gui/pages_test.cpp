@@ -105,7 +105,7 @@ class PagesTest : public QObject {
   void grow(gui::testing::Recording& recording, int steps) {
     recording.steps(steps);
     QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(grew.count() > 0 || grew.wait(kPatienceMs));
   }
   static QString text(const QAbstractItemModel& model, int row, int column) {
@@ -224,8 +224,8 @@ class PagesTest : public QObject {
     const auto stacks = file.readAll().count('\n');
     QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("%1 stacks written to %2").arg(stacks).arg(path));
     QVERIFY(!window_->flame()->exportFolded(QStringLiteral("/nowhere/stacks.folded")));
-    const QString said = window_->statusBar()->currentMessage();
-    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/stacks.folded: cannot be written: ")), qPrintable(said));
+    const QString message = window_->statusBar()->currentMessage();
+    QVERIFY2(message.startsWith(QStringLiteral("/nowhere/stacks.folded: cannot be written: ")), qPrintable(message));
   }
 
   void stacksThatAreNotThereAreNotExported() {
@@ -258,7 +258,7 @@ class PagesTest : public QObject {
     QTRY_VERIFY(!window_->busy());
   }
 
-  void threadsOfSeveralProcessesAreToldApart() {
+  void threadsOfSeveralProcessesAreDistinguished() {
     window_->loader()->setOpener([](const auto&, const auto&) {
       analyzer::StoreBuilder trace;
       for (std::uint32_t n : {1U, 2U}) {
@@ -331,7 +331,7 @@ class PagesTest : public QObject {
     QVERIFY(window_->sql()->status().startsWith(QStringLiteral("Cancelled")));
   }
 
-  void nothingOfAnAnswerIsSaidOfTheNextTrace() {
+  void noPartOfAnAnswerIsKeptForTheNextTrace() {
     const QString before = window_->sql()->status();
     window_->sql()->runner()->setMostRows(7);
     runSql(QStringLiteral("SELECT name FROM kernel"));
@@ -561,7 +561,7 @@ class PagesTest : public QObject {
     QCOMPARE(scaleOf({7}), 7);
   }
 
-  void answersAreExportedWhole() {
+  void answersAreExportedComplete() {
     QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
     const QString path = folder_.filePath(QStringLiteral("answer.csv"));
     window_->sql()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 'a,\"b' AS odd, 1 AS n"), path);
@@ -868,15 +868,15 @@ class PagesTest : public QObject {
     show("memory");
     TreemapView* map = window_->memory()->map();
     QTRY_COMPARE(window_->memory()->moment()->live.size(), kBlocks);
-    QStringList told;
+    QStringList described;
     std::size_t blocks = 0;
     for (const MapTile& tile : map->tiles()) {
       if (tile.kind != MapTile::Kind::Role && tile.kind != MapTile::Kind::Origin) blocks += tile.count;
-      told << map->describe(tile);
+      described << map->describe(tile);
     }
     QCOMPARE(blocks, kBlocks);
-    QVERIFY2(told.contains(QStringLiteral("conv2d, activation: 8,000 blocks, 23.4 GiB, the largest 3.00 MiB")),
-             qPrintable(told.join(QLatin1Char('\n'))));
+    QVERIFY2(described.contains(QStringLiteral("conv2d, activation: 8,000 blocks, 23.4 GiB, the largest 3.00 MiB")),
+             qPrintable(described.join(QLatin1Char('\n'))));
     QVERIFY(map->accessibleDescription().contains(QStringLiteral("12,000 blocks")));
     // A click shows the largest of them in the list.
     QSignalSpy clicked(map, &TreemapView::blockClicked);
@@ -1137,7 +1137,7 @@ class PagesTest : public QObject {
     QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("two lines and a tab\tinput"));
   }
 
-  void whereATableIsExportedToIsSaid() {
+  void theFileOfAnExportedTableIsNamed() {
     show("kernels");
     const QString path = folder_.filePath(QStringLiteral("kernels.csv"));
     window_->kernels()->exportTo(path);
@@ -1146,8 +1146,8 @@ class PagesTest : public QObject {
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(static_cast<int>(file.readAll().count('\n')), window_->kernels()->model()->rowCount() + 1);
     window_->memory()->live()->exportTo(QStringLiteral("/nowhere/live.csv"));
-    const QString said = window_->statusBar()->currentMessage();
-    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/live.csv: cannot be written: ")), qPrintable(said));
+    const QString message = window_->statusBar()->currentMessage();
+    QVERIFY2(message.startsWith(QStringLiteral("/nowhere/live.csv: cannot be written: ")), qPrintable(message));
   }
 
   void aKernelsTimesAreSpreadOut() {
@@ -1211,8 +1211,8 @@ class PagesTest : public QObject {
     QCOMPARE(window_->statusBar()->currentMessage(), path + QStringLiteral(" is written"));
     window_->timeline()->setMostCsvRows(7);
     save(path);
-    const QString said = window_->statusBar()->currentMessage();
-    QVERIFY2(said.contains(QStringLiteral("the first 7 events")), qPrintable(said));
+    const QString message = window_->statusBar()->currentMessage();
+    QVERIFY2(message.contains(QStringLiteral("the first 7 events")), qPrintable(message));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(static_cast<int>(file.readAll().count('\n')), 8);
@@ -1311,7 +1311,7 @@ class PagesTest : public QObject {
         QVERIFY(writer->flush().ok());
       }
       QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
-      window_->live()->look();
+      window_->live()->check();
       QVERIFY(grew.wait(kPatienceMs));
       QVERIFY(view()->selection().has_value());
       const auto place = *view()->selection();
@@ -1380,7 +1380,7 @@ class PagesTest : public QObject {
     QVERIFY(fresh->steps()->stack()->grab().toImage() == followed);
   }
 
-  void tablesThatAreLookedIntoStayOpenWhileAFileGrows() {
+  void openedTablesStayOpenWhileAFileGrows() {
     const QString path = folder_.filePath(QStringLiteral("tables.lcn"));
     gui::testing::Recording recording(path.toStdString());
     recording.steps(2);
@@ -1601,7 +1601,7 @@ class PagesTest : public QObject {
     QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{1});
     view()->setViewport(view()->viewport().zoomed(0.9, 1));
     add(1'000'000);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(grew.wait(kPatienceMs));
     QVERIFY(window_->live()->live());
     QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{2});
@@ -1609,7 +1609,7 @@ class PagesTest : public QObject {
     add(2'000'000);
     QVERIFY(writer->finish().ok());
     QSignalSpy ended(window_->live(), &LiveFollower::ended);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(ended.wait(kPatienceMs));
     QVERIFY(!window_->live()->live() && !window_->live()->watching());
     QTRY_VERIFY(!window_->busy());

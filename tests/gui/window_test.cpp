@@ -293,11 +293,11 @@ class WindowTest : public QObject {
     open();
     view()->reveal(firstKernel());
     view()->fit();
-    const auto whole = view()->viewport().spanNs();
+    const auto full = view()->viewport().spanNs();
     constexpr quint32 kPlaceOfW = 25;  // where Dvorak has a comma
     QKeyEvent press(QEvent::KeyPress, Qt::Key_Comma, Qt::NoModifier, kPlaceOfW, 0, 0, QStringLiteral(","));
     QApplication::sendEvent(view(), &press);
-    QVERIFY(view()->viewport().spanNs() < whole);
+    QVERIFY(view()->viewport().spanNs() < full);
     QVERIFY(view()->selection() == firstKernel());
   }
 
@@ -320,9 +320,9 @@ class WindowTest : public QObject {
 
   void keysZoomAndPan() {
     open();
-    const auto whole = view()->viewport();
+    const auto full = view()->viewport();
     QTest::keyClick(view(), Qt::Key_W);
-    QVERIFY(view()->viewport().spanNs() < whole.spanNs());
+    QVERIFY(view()->viewport().spanNs() < full.spanNs());
     const auto closer = view()->viewport();
     QTest::keyClick(view(), Qt::Key_D);
     QVERIFY(view()->viewport().startNs() > closer.startNs());
@@ -330,9 +330,9 @@ class WindowTest : public QObject {
     QCOMPARE(view()->viewport().startNs(), closer.startNs());
     QTest::keyClick(view(), Qt::Key_S);
     QTest::keyClick(view(), Qt::Key_Home);
-    QCOMPARE(view()->viewport().spanNs(), whole.spanNs());
+    QCOMPARE(view()->viewport().spanNs(), full.spanNs());
     QTest::keyClick(view(), Qt::Key_Left, Qt::AltModifier);
-    QVERIFY(view()->viewport() == closer || view()->viewport().spanNs() <= whole.spanNs());
+    QVERIFY(view()->viewport() == closer || view()->viewport().spanNs() <= full.spanNs());
   }
 
   void keysComeCloserToWhatIsSelected() {
@@ -355,9 +355,9 @@ class WindowTest : public QObject {
     const QPoint middle(view()->headerWidth() + view()->canvasWidth() / 2, 200);
     QTest::mousePress(view(), Qt::MiddleButton, {}, middle);
     window_->timeline()->setTrace(window_->trace());
-    const auto whole = view()->viewport();
+    const auto full = view()->viewport();
     QTest::mouseMove(view(), middle + QPoint(60, 0));
-    QVERIFY(view()->viewport() == whole);
+    QVERIFY(view()->viewport() == full);
     QTest::mouseRelease(view(), Qt::MiddleButton, {}, middle);
     QTRY_VERIFY(!window_->busy());
   }
@@ -442,10 +442,10 @@ class WindowTest : public QObject {
     const prof::TimeNs from = window_->trace()->tracks->span.startNs + 12'345'678;
     const prof::TimeWindow area{from, from + 200};
     view()->setArea(area);
-    QVERIFY2(view()->said().contains(QStringLiteral("12.346 ms")), qPrintable(view()->said()));
+    QVERIFY2(view()->announced().contains(QStringLiteral("12.346 ms")), qPrintable(view()->announced()));
     view()->setViewport(view()->viewport().showing({from - 500, from + 1500}));
     view()->setArea(area);
-    QVERIFY2(view()->said().contains(QStringLiteral("12.345678 ms")), qPrintable(view()->said()));
+    QVERIFY2(view()->announced().contains(QStringLiteral("12.345678 ms")), qPrintable(view()->announced()));
   }
 
   void whereThereIsNoTrackTheTimelineSaysWhy() {
@@ -510,7 +510,7 @@ class WindowTest : public QObject {
     QCOMPARE(tipWords(QStringLiteral("a < b")), QStringLiteral("a < b"));
   }
 
-  void aRangeAroundWhatIsShownIsShownWhole() {
+  void aRangeAroundTheViewIsShownComplete() {
     open();
     const auto& groups = window_->trace()->tracks->groups;
     const auto nested = std::find_if(groups[0].tracks.begin(), groups[0].tracks.end(),
@@ -1022,7 +1022,7 @@ class WindowTest : public QObject {
     QVERIFY(says(panel, "a step"));
   }
 
-  void aGainOfMemoryAndOneThatNobodyPredictsAreTold() {
+  void aGainOfMemoryAndAnUnpredictedOneAreShown() {
     const auto textsOf = [](const QWidget& widget) {
       QStringList texts;
       for (const QLabel* label : widget.findChildren<QLabel*>()) texts << label->text();

@@ -109,7 +109,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
   connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
     if (findings_.analysis) {  // of a recording that has grown: the pages go on showing the last one
-      tell(tr("What was added could not be analysed: %1").arg(message));
+      tell(tr("The new events could not be analysed: %1").arg(message));
     } else {
       findings_ = {nullptr, nullptr, message};
       overview_->setFailure(message);
@@ -125,7 +125,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(error_, &ErrorPage::retryClicked, this, &MainWindow::openFile);
 }
 
-void MainWindow::restoreLook() {
+void MainWindow::restoreAppearance() {
   const QSettings settings;
   if (!restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray())) {
     // The first time: as much of the screen as is of use, and never more than there is beside a window's frame.
@@ -197,9 +197,9 @@ void MainWindow::connectPages() {
     connect(page, &TablePage::nameActivated, this, &MainWindow::findOnTimeline);
   }
   for (TablePage* page : pages_->findChildren<TablePage*>()) {
-    connect(page, &TablePage::said, this, &MainWindow::tell);
+    connect(page, &TablePage::message, this, &MainWindow::tell);
   }
-  connect(flame_, &FlamePage::said, this, &MainWindow::tell);
+  connect(flame_, &FlamePage::message, this, &MainWindow::tell);
   connect(runner_, &AnalysisRunner::stripsReady, steps_->stack(), &StepStack::setLedgers);
   connect(steps_, &StepsPage::stepActivated, this, [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];
@@ -255,7 +255,7 @@ void MainWindow::fillOperators() {
   if (!operators_->table()->currentIndex().isValid()) operators_->showSourceRow(0);
 }
 
-void MainWindow::saveLook() {
+void MainWindow::saveAppearance() {
   if (!remembering_) return;
   QSettings settings;
   settings.setValue(QStringLiteral("dark"), dark_);
@@ -268,7 +268,7 @@ void MainWindow::saveSession() {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  saveLook();
+  saveAppearance();
   saveSession();
   QMainWindow::closeEvent(event);
 }

@@ -50,7 +50,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] QString page() const;
   void setDark(bool dark);
   /// Size, place, theme, the timeline's columns and the recent traces of the last time.
-  void restoreLook();
+  void restoreAppearance();
   /// A window that forgets writes nothing to the settings, and opens a trace as if for the first time.
   void setRemembering(bool on) { remembering_ = on; }
   /// The current page as .png or .svg, or as what else Qt writes; a name without a format gets a PNG. `problem` gets
@@ -116,7 +116,7 @@ class MainWindow : public QMainWindow {
   void analyse();
   void remember(const QString& path);
   void showFindings(const Findings& findings);
-  void saveLook();
+  void saveAppearance();
   void saveSession();
   /// In the status bar, for some seconds.
   void tell(const QString& what);

@@ -40,9 +40,9 @@ struct Opened {
 /// Reading takes the first part of the bar, analysing the rest.
 constexpr double kOpeningShare = 0.4;
 
-using Told = std::function<bool(double share, const QString& stage)>;
+using OnProgress = std::function<bool(double share, const QString& stage)>;
 
-Opened openAnalysed(const QString& path, const Told& progress) {
+Opened openAnalysed(const QString& path, const OnProgress& progress) {
   const QString reading = ComparePage::tr("Reading events");
   const QString analysing = ComparePage::tr("Analysing");
   analyzer::OpenOptions open;

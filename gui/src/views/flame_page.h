@@ -41,7 +41,7 @@ class FlamePage : public Page {
  Q_SIGNALS:
   void nameActivated(const QString& name);
   /// The outcome of an export.
-  void said(const QString& words);
+  void message(const QString& words);
   void ready();
 
  protected:

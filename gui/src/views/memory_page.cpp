@@ -98,7 +98,7 @@ MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
   down->addWidget(makeLower(), 3);
   outer->addWidget(body_, 1);
   connect(chart_, &MemoryChart::momentPicked, this, [this](prof::TimeNs at) {
-    lookAt(at);
+    showAt(at);
     Q_EMIT momentPicked(at);
   });
   connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::momentWanted);
@@ -136,7 +136,8 @@ QWidget* MemoryPage::makeLower() {
   live_ = new TablePage({}, tr("Nothing is alive here."), pages_);
   leaks_ = new TablePage({}, tr("Nothing grows from step to step."), pages_);
   edits_ = new TablePage({}, tr("Nothing at the peak could go earlier or be computed again."), pages_);
-  allocator_ = new TablePage({}, tr("This trace does not say what an allocator takes from the device."), pages_);
+  allocator_ =
+      new TablePage({}, tr("This trace does not record the memory that allocators take from the device."), pages_);
   for (TablePage* page : {live_, edits_, allocator_, leaks_}) page->layout()->setContentsMargins(0, 8, 0, 0);
   why_ = label({}, "dim", edits_);
   edits_->setDetail(why_);
@@ -195,7 +196,7 @@ void MemoryPage::setGrown(const TracePtr& trace) {
   trace_ = trace;
   chart_->setGrown(trace);
   showPresence();
-  if (const auto cursor = chart_->cursorMark(); cursor && !job_.busy()) lookAt(*cursor);
+  if (const auto cursor = chart_->cursorMark(); cursor && !job_.busy()) showAt(*cursor);
 }
 
 void MemoryPage::showPresence() {
@@ -259,7 +260,7 @@ void MemoryPage::showDevice() {
   showFacts();
   leaks_->renewTable(leakTable(stats()));
   findEdits();
-  lookAt(chart_->cursorMark().value_or(stats().peakAtNs));
+  showAt(chart_->cursorMark().value_or(stats().peakAtNs));
 }
 
 void MemoryPage::findEdits() {
@@ -302,35 +303,35 @@ void MemoryPage::showFacts() {
 
 void MemoryPage::setCursorMark(prof::TimeNs timeNs) {
   chart_->setCursorMark(timeNs);
-  if (trace_) lookAt(timeNs);
+  if (trace_) showAt(timeNs);
 }
 
-void MemoryPage::lookAt(prof::TimeNs timeNs) {
+void MemoryPage::showAt(prof::TimeNs timeNs) {
   if (!trace_ || trace_->store->rows<prof::Allocation>() == 0) return;
-  struct Look {
+  struct Content {
     std::shared_ptr<const analyzer::MemoryMoment> moment;
     TableData live;  // of millions of blocks: not to be made while the window waits
   };
   job_.start(
       this,
       [trace = trace_, timeNs, only = device()](const Job::Wanted& wanted) {
-        Look look;
+        Content content;
         auto moment = analyzer::memoryAt(
             *trace->store, timeNs, [&](double) { return wanted(); }, only);
-        if (!moment) return look;
-        look.live = momentTable(*trace, *moment);
+        if (!moment) return content;
+        content.live = momentTable(*trace, *moment);
         // Its texts are the store's.
         struct Held {
           std::shared_ptr<const analyzer::Store> store;
           analyzer::MemoryMoment moment;
         };
         const auto held = std::make_shared<const Held>(Held{trace->store, *std::move(moment)});
-        look.moment = {held, &held->moment};
-        return look;
+        content.moment = {held, &held->moment};
+        return content;
       },
-      [this](Look look) {
-        moment_ = std::move(look.moment);
-        showMoment(std::move(look.live));
+      [this](Content content) {
+        moment_ = std::move(content.moment);
+        showMoment(std::move(content.live));
         Q_EMIT momentShown();
       });
 }

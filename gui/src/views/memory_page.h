@@ -78,7 +78,7 @@ class MemoryPage : public Page {
   /// None where the trace has only one.
   [[nodiscard]] std::optional<prof::DeviceId> device() const;
   [[nodiscard]] QString nameOf(prof::DeviceId device) const;
-  void lookAt(prof::TimeNs timeNs);
+  void showAt(prof::TimeNs timeNs);
   /// `live`: the table of what is alive then.
   void showMoment(TableData live);
   void showFacts();

@@ -137,9 +137,9 @@ void OverviewPage::arrangeTops() {
 }
 
 int OverviewPage::heightWithCauses() const {
-  const int whole = std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
-  const int half = (whole - kSpacing) / 2;
-  const int above = kMargins.top() + verdict_->heightForWidth(whole) + run_->heightForWidth(whole) + kBelowRun +
+  const int fullWidth = std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
+  const int half = (fullWidth - kSpacing) / 2;
+  const int above = kMargins.top() + verdict_->heightForWidth(fullWidth) + run_->heightForWidth(fullWidth) + kBelowRun +
                     3 * kSpacing + kMargins.bottom();
   const int found = list_->hasHeightForWidth() ? list_->totalHeightForWidth(half) : list_->sizeHint().height();
   const int played = whatIf_->isHidden() ? 0 : kListSpacing + whatIf_->layout()->totalHeightForWidth(half);
@@ -370,20 +370,21 @@ void OverviewPage::play() {
 
 void OverviewPage::showPlayed(const PlayedStep& step) {
   const analyzer::Prediction& p = step.prediction;
-  QString said;
+  QString sentence;
   if (step.changed) {
-    said = (step.isStep ? tr("Predicted step: %1, measured %2 (%3 saved).")
-                        : tr("Predicted run: %1, measured %2 (%3 saved)."))
-               .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
+    sentence =
+        (step.isStep ? tr("Predicted step: %1, measured %2 (%3 saved).")
+                     : tr("Predicted run: %1, measured %2 (%3 saved)."))
+            .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
     if (p.highNsPerStep > p.lowNsPerStep) {
-      said += tr(" In nineteen of twenty runs, between %1 and %2: the range drawn above.")
-                  .arg(durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep));
+      sentence += tr(" In nineteen of twenty runs, between %1 and %2: the range drawn above.")
+                      .arg(durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep));
     }
   }
   drawing_->setStep(step, dark_);
-  for (const std::string& note : p.notes) said += QLatin1Char('\n') + words(note);
-  prediction_->setText(said);
-  prediction_->setVisible(!said.isEmpty());
+  for (const std::string& note : p.notes) sentence += QLatin1Char('\n') + words(note);
+  prediction_->setText(sentence);
+  prediction_->setVisible(!sentence.isEmpty());
 }
 
 QString OverviewPage::prediction() const {

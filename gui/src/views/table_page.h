@@ -39,7 +39,7 @@ class TablePage : public Page {
   void nameActivated(const QString& name);
   void nameSelected(const QString& name);
   /// The outcome of an export.
-  void said(const QString& words);
+  void message(const QString& words);
 
  private:
   void chooseExport();

@@ -122,7 +122,7 @@ class TimelineAccessible : public QAccessibleWidget {
     return nullptr;
   }
   [[nodiscard]] QString text(QAccessible::Text what) const override {
-    if (what == QAccessible::Value) return view()->said();
+    if (what == QAccessible::Value) return view()->announced();
     return QAccessibleWidget::text(what);
   }
   [[nodiscard]] QAccessibleInterface* focusChild() const override {

@@ -45,7 +45,7 @@ int placeOfKey(const QKeyEvent& event) {
 }  // namespace
 
 void TimelineView::say(const QString& what) {
-  said_ = what;
+  announced_ = what;
   setAccessibleDescription(what);
   QAccessibleValueChangeEvent spoken(this, what);
   QAccessible::updateAccessibility(&spoken);

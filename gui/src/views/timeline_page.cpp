@@ -63,7 +63,7 @@ TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
   leftColumn->setSpacing(0);
   view_ = new TimelineView(left);
   auto* minimap = new Minimap(view_, left);
-  connect(view_, &TimelineView::looksChanged, minimap, &Minimap::refresh);
+  connect(view_, &TimelineView::appearanceChanged, minimap, &Minimap::refresh);
   leftColumn->addWidget(minimap);
   leftColumn->addWidget(view_, 1);
   split->addWidget(left);

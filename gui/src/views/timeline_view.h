@@ -91,7 +91,7 @@ class TimelineView : public QWidget {
   void jumpToBookmark(int step);
   /// Announces to screen readers what is selected now, or was done.
   void say(const QString& what);
-  [[nodiscard]] const QString& said() const { return said_; }
+  [[nodiscard]] const QString& announced() const { return announced_; }
   void toEnd();
   /// Forgets the selected event and stretch, and the evidence.
   void clearSelection();
@@ -142,7 +142,7 @@ class TimelineView : public QWidget {
   void momentPicked(lacuna::prof::TimeNs timeNs);
   void rowOptionsChanged();
   /// The ledgers or the colours are others.
-  void looksChanged();
+  void appearanceChanged();
   /// A key asks for the filter of tracks.
   void filterWanted();
 
@@ -257,7 +257,7 @@ class TimelineView : public QWidget {
   std::optional<EventPlace> measuredFrom_;
   prof::TimeNs areaAnchor_ = 0;  ///< the end of the stretch that keys leave where it is
   bool byKeys_ = false;          ///< the mouse has not moved since keys went to a moment
-  QString said_;
+  QString announced_;
   std::vector<EventPlace> links_;
   std::vector<Bookmark> bookmarks_;
   std::optional<prof::TimeNs> cursorMark_;

@@ -175,11 +175,11 @@ class RangeAllocator : public Allocator {
     return plan_.begin();
   }
 
-  void endIteration(bool whole) override {
+  void endIteration(bool finished) override {
     std::optional<std::vector<PlannedBuffer>> recorded;
     {
       const std::lock_guard lock(lock_);
-      recorded = plan_.end(whole);
+      recorded = plan_.end(finished);
       dropUnneededArenas();
     }
     if (!recorded) return;

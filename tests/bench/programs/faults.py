@@ -46,10 +46,10 @@ CATALOGUE = (
     Fault("bias-before-norm", ("bias-before-norm",), lambda plan: plan["family"] in NORMED),
     Fault("gradients-zeroed", ("zero-grad",)),
     Fault("looped-optimizer", ("optimizer-fused", "tiny-kernels")),
-    Fault("averages-by-loop", ("tiny-kernels", "host-work", "launch-bound")),
-    Fault("copies-weights", ("tiny-kernels", "host-work")),
+    Fault("averages-by-loop", ("side-work", "tiny-kernels", "host-work", "launch-bound")),
+    Fault("copies-weights", ("side-work", "tiny-kernels", "host-work")),
     Fault("double-forward", ("unused-gradients",)),
-    Fault("double-precision-detour", ("dtype-round-trip",)),
+    Fault("double-precision-round-trip", ("dtype-round-trip",)),
     Fault("evaluates-with-gradients", ("unused-gradients",), lambda plan: plan["evaluates"]),
     Fault("too-many-threads", ("too-many-threads",)),
     # Memory.

@@ -3,13 +3,11 @@
 #include "analyses/work/gradient_use.h"
 
 #include <algorithm>
-#include <iterator>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "analyses/parts.h"
+#include "analyses/work/launched_within.h"
 #include "analyses/work/name_guesses.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/prof/bounds.h"
@@ -31,54 +29,6 @@ struct Forward {
   bool isUsed = false;
   bool isForward = false;  ///< false: its backward alone was seen
 };
-
-/// Operators that no backward came back to, by thread.
-class UnusedStretches {
- public:
-  void add(ThreadId thread, prof::TimeWindow stretch) { byThread_[thread].push_back(stretch); }
-  void finish() {
-    for (auto& [thread, stretches] : byThread_) std::ranges::sort(stretches, {}, &prof::TimeWindow::startNs);
-  }
-  /// Outermost operators of a thread do not overlap.
-  [[nodiscard]] bool hold(ThreadId thread, TimeNs at) const {
-    const auto found = byThread_.find(thread);
-    if (found == byThread_.end()) return false;
-    const auto next = std::ranges::upper_bound(found->second, at, {}, &prof::TimeWindow::startNs);
-    return next != found->second.begin() && at < std::prev(next)->endNs;
-  }
-
- private:
-  std::unordered_map<ThreadId, std::vector<prof::TimeWindow>> byThread_;
-};
-
-/// The time of the kernels that were launched within.
-prof::Result<std::int64_t> kernelsLaunchedIn(const Store& store, const Topology& topology, prof::TimeWindow window,
-                                             const UnusedStretches& stretches) {
-  using prof::ApiCall;
-  using prof::Kernel;
-  std::unordered_map<ProcessId, std::unordered_set<std::uint64_t>> launched;
-  const auto take = [&](std::uint64_t, auto start, auto thread, auto correlation) {
-    for (std::size_t i = 0; i < start.size(); ++i) {
-      if (correlation[i] == 0 || !stretches.hold(thread[i], start[i])) continue;
-      const auto owner = topology.processOfThread.find(thread[i]);
-      launched[owner == topology.processOfThread.end() ? ProcessId() : owner->second].insert(correlation[i]);
-    }
-  };
-  auto status = store.scan<&Range::startNs, &Range::thread, &Range::correlation>(window, take);
-  if (status) status = store.scan<&ApiCall::startNs, &ApiCall::thread, &ApiCall::correlation>(window, take);
-  if (!status) return status.error();
-  std::int64_t ns = 0;
-  status = store.scan<&Kernel::durNs, &Kernel::queue, &Kernel::correlation>(
-      window, [&](std::uint64_t, auto dur, auto queue, auto correlation) {
-        for (std::size_t i = 0; i < dur.size(); ++i) {
-          const auto owner = topology.processOfQueue.find(queue[i]);
-          const auto its = launched.find(owner == topology.processOfQueue.end() ? ProcessId() : owner->second);
-          if (its != launched.end() && its->second.contains(correlation[i])) prof::addTo(ns, dur[i]);
-        }
-      });
-  if (!status) return status.error();
-  return ns;
-}
 
 /// Ranges come by start, those that enclose others first.
 class Graph {
@@ -122,8 +72,8 @@ class Graph {
     return out;
   }
 
-  [[nodiscard]] UnusedStretches unused() const {
-    UnusedStretches out;
+  [[nodiscard]] ThreadStretches unused() const {
+    ThreadStretches out;
     for (const auto& [process, operators] : operators_) {
       for (const auto& [sequence, op] : operators) {
         if (op.isForward && !op.isUsed) out.add(op.thread, {op.startNs, op.endNs});
@@ -170,7 +120,7 @@ prof::Result<GradientUse> gradientUse(const Store& store, prof::TimeWindow windo
   if (!status) return status.error();
   GradientUse use = graph.use();
   if (use.unusedShare() < kFewUnused) return use;
-  const auto deviceNs = kernelsLaunchedIn(store, topology, window, graph.unused());
+  const auto deviceNs = kernelNsLaunchedIn(store, topology, window, graph.unused());
   if (!deviceNs) return deviceNs.error();
   use.unusedDeviceNs = *deviceNs;
   return use;

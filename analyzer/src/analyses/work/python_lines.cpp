@@ -18,6 +18,7 @@
 #include "analyses/loader/loader.h"
 #include "analyses/parts.h"
 #include "analyses/work/python_places.h"
+#include "analyses/work/side_work.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
@@ -162,16 +163,23 @@ struct Sum {
 };
 using Key = std::tuple<prof::StringId, prof::StringId, std::uint32_t>;
 
-bool isIdle(const Sample& sample) {
+/// The devices have nothing to do for longer than a call of an operator takes.
+bool isInLongGap(const Sample& sample) {
   const bool isOpen = sample.idleFromNs == INT64_MIN || sample.idleToNs == INT64_MAX;
-  return !sample.isDeviceBusy && (isOpen || sample.idleToNs - sample.idleFromNs >= kLongHostWorkNs);
+  return isOpen || sample.idleToNs - sample.idleFromNs >= kLongHostWorkNs;
 }
 
 bool isAsleep(const Sample& sample) {
   return sample.state == prof::ThreadState::Sleeping || sample.state == prof::ThreadState::Blocked;
 }
 
-void count(Sum& sum, const Sample& sample, bool isFrameworks) {
+/// A call of an operator does not sleep, so a gap of any length counts in which the program does. The framework's own
+/// code may wait for its other threads.
+bool naps(const Sample& sample, bool isFrameworks) {
+  return isAsleep(sample) && !isFrameworks && !isInLongGap(sample);
+}
+
+void count(Sum& sum, const Sample& sample, bool isFrameworks, bool isBeside) {
   PythonLine& line = sum.line;
   ++line.samples;
   const std::int64_t ns = sample.weightNs;
@@ -180,7 +188,10 @@ void count(Sum& sum, const Sample& sample, bool isFrameworks) {
   switch (sample.activity) {
     case Activity::Launch:
     case Activity::Operator:
-      return prof::addTo(line.operatorsNs, ns);
+      prof::addTo(line.operatorsNs, ns);
+      if (!isBeside || sample.isStalled) return;
+      ++line.sideSamples;
+      return prof::addTo(line.sideNs, ns);
     case Activity::LoaderWait:
       return prof::addTo(line.loaderNs, ns);
     case Activity::Driver:
@@ -192,8 +203,10 @@ void count(Sum& sum, const Sample& sample, bool isFrameworks) {
     case Activity::Profiler:
       prof::addTo(line.hostNs, ns);
   }
-  if (!isIdle(sample) || sample.isStalled) return;
+  const bool isNap = naps(sample, isFrameworks);
+  if (sample.isDeviceBusy || sample.isStalled || !(isNap || isInLongGap(sample))) return;
   prof::addTo(line.idleNs, ns);
+  if (isNap) prof::addTo(line.napsNs, ns);
   if (isAsleep(sample)) {
     prof::addTo(line.asleepNs, ns);
   } else if (isFrameworks) {
@@ -223,7 +236,7 @@ PythonLine finished(Sum&& sum, const Store& store, std::int64_t parts) {
   keepLongest(sum.idle);
   line.idle = std::move(sum.idle);
   for (std::int64_t* ns : {&line.ns, &line.operatorsNs, &line.loaderNs, &line.deviceNs, &line.hostNs, &line.idleNs,
-                           &line.asleepNs, &line.frameworkNs}) {
+                           &line.asleepNs, &line.napsNs, &line.frameworkNs, &line.sideNs}) {
     *ns /= parts;
   }
   return line;
@@ -234,7 +247,7 @@ class LineSums {
  public:
   LineSums(const Store& store, PythonPlaces& places) : store_(store), places_(places) {}
 
-  void take(const Sample& sample, bool ofLoader) {
+  void take(const Sample& sample, bool ofLoader, bool isBeside = false) {
     const PythonPlace* place = places_.of(sample.stack, ofLoader);
     if (place == nullptr) return;
     Sum& sum = sums_[{place->file, place->function, place->line}];
@@ -245,7 +258,7 @@ class LineSums {
       sum.line.line = place->line;
     }
     if (!place->inside.empty()) prof::addTo(sum.inside[place->inside], sample.weightNs);
-    count(sum, sample, place->isFrameworks);
+    count(sum, sample, place->isFrameworks, isBeside);
     ++samples_;
   }
   std::uint64_t samples() const { return samples_; }
@@ -341,7 +354,7 @@ prof::Status compute(Analysis& analysis) {
         const auto window =
             std::ranges::partition_point(windows, [&](const TimeWindow& one) { return one.endNs <= sample.timeNs; });
         const bool isInStep = window != windows.end() && window->startNs <= sample.timeNs;
-        if (isInStep) step.take(sample, false);
+        if (isInStep) step.take(sample, false, analysis.of<SideWork>().stretches.hold(thread, sample.timeNs));
         result.statesKnown |= isInStep && sample.state != prof::ThreadState::Unknown;
         if (sample.timeNs >= setUp.startNs && sample.timeNs < setUp.endNs) before.take(sample, false);
         if (sample.timeNs < firstStepNs) parts.take(sample);
@@ -363,7 +376,7 @@ prof::Status compute(Analysis& analysis) {
   return {};
 }
 
-constexpr std::array kInputs{&parts::loader};
+constexpr std::array kInputs{&parts::loader, &parts::sideWork};
 
 }  // namespace
 }  // namespace of_python_lines
@@ -383,42 +396,68 @@ std::int64_t idleNsOf(const PythonLine& line, IdleTime counted) {
   return counted == IdleTime::Asleep ? line.asleepNs : line.idleNs - line.asleepNs;
 }
 
-PythonWait waitOf(std::span<const PythonLine* const> lines, IdleTime counted) {
+/// The part of a line that a finding is about.
+struct Counted {
+  std::int64_t ns;
+  std::uint64_t samples;
+};
+
+template <class CountedOf>
+PythonStretch stretchOf(std::span<const PythonLine* const> lines, const CountedOf& countedOf) {
   const PythonLine& first = *lines.front();
-  PythonWait wait;
-  wait.text = first.place;
-  if (lines.size() > 1) wait.text += fmt::format("–{}", lines.back()->line);
-  wait.text += fmt::format(" in {}{}{}", first.function, first.inside.empty() ? "" : " → ", first.inside);
+  PythonStretch place;
+  place.text = first.place;
+  if (lines.size() > 1) place.text += fmt::format("–{}", lines.back()->line);
+  place.text += fmt::format(" in {}{}{}", first.function, first.inside.empty() ? "" : " → ", first.inside);
   for (const PythonLine* line : lines) {
-    prof::addTo(wait.ns, idleNsOf(*line, counted));
-    wait.samples += line->idleSamples;
-    wait.idle.insert(wait.idle.end(), line->idle.begin(), line->idle.end());
+    const Counted counted = countedOf(*line);
+    prof::addTo(place.ns, counted.ns);
+    place.samples += counted.samples;
+    place.idle.insert(place.idle.end(), line->idle.begin(), line->idle.end());
   }
-  of_python_lines::keepLongest(wait.idle);
-  return wait;
+  of_python_lines::keepLongest(place.idle);
+  return place;
 }
 
-}  // namespace
-
-std::vector<PythonWait> PythonLines::waitedFor(std::int64_t nsPerStep, IdleTime counted) const {
-  if (!statesKnown) counted = IdleTime::All;
+/// The places that take longest of so much time of a step: those that enough samples saw.
+template <class CountedOf>
+std::vector<PythonStretch> longestPlaces(std::span<const PythonLine> all, std::int64_t nsPerStep,
+                                         const CountedOf& countedOf) {
   std::vector<const PythonLine*> lines;
-  for (const PythonLine& line : step) {
-    if (line.idleSamples > 0) lines.push_back(&line);
+  for (const PythonLine& line : all) {
+    if (countedOf(line).samples > 0) lines.push_back(&line);
   }
   std::ranges::sort(lines, [](const PythonLine* a, const PythonLine* b) {
     return std::tie(a->file, a->function, a->line, a->inside) < std::tie(b->file, b->function, b->line, b->inside);
   });
-  std::vector<PythonWait> waits;
+  std::vector<PythonStretch> places;
   for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end) {
     for (end = begin + 1; end < lines.size() && isOneWith(*lines[end - 1], *lines[end]);) ++end;
-    PythonWait wait = waitOf(std::span(lines).subspan(begin, end - begin), counted);
-    const bool isLong = static_cast<double>(wait.ns) >= kLeastOfWait * static_cast<double>(nsPerStep);
-    if (isLong && wait.samples >= kLeastLineSamples) waits.push_back(std::move(wait));
+    PythonStretch place = stretchOf(std::span(lines).subspan(begin, end - begin), countedOf);
+    const bool isLong = static_cast<double>(place.ns) >= kLeastOfWait * static_cast<double>(nsPerStep);
+    if (isLong && place.samples >= kLeastLineSamples) places.push_back(std::move(place));
   }
-  std::ranges::stable_sort(waits, std::greater(), &PythonWait::ns);
-  waits.resize(std::min(waits.size(), kMostPlaces));
-  return waits;
+  std::ranges::stable_sort(places, std::greater(), &PythonStretch::ns);
+  places.resize(std::min(places.size(), kMostPlaces));
+  return places;
+}
+
+}  // namespace
+
+std::vector<PythonStretch> PythonLines::waitedFor(std::int64_t nsPerStep, IdleTime counted) const {
+  if (!statesKnown) counted = IdleTime::All;
+  return longestPlaces(step, nsPerStep, [&](const PythonLine& line) {
+    return Counted{idleNsOf(line, counted), line.idleSamples};
+  });
+}
+
+std::vector<PythonStretch> PythonLines::beside(std::int64_t nsPerStep) const {
+  auto places = longestPlaces(step, nsPerStep, [](const PythonLine& line) {
+    return Counted{line.sideNs, line.sideSamples};
+  });
+  // Devices did not wait for this work: on a CPU it is the device's.
+  for (PythonStretch& place : places) place.idle.clear();
+  return places;
 }
 
 std::int64_t PythonLines::frameworkNs() const {
@@ -445,10 +484,16 @@ std::optional<std::int64_t> PythonLines::asleepNs() const {
   return ns;
 }
 
-std::string listOf(const std::vector<PythonWait>& waits) {
+std::int64_t PythonLines::napsNs() const {
+  std::int64_t ns = 0;
+  for (const PythonLine& line : step) prof::addTo(ns, line.napsNs);
+  return asleepNs() ? ns : 0;
+}
+
+std::string listOf(const std::vector<PythonStretch>& places) {
   std::string out;
-  for (const PythonWait& wait : waits)
-    out += fmt::format("{}{} {}", out.empty() ? "" : "; ", wait.text, prof::timeText(wait.ns));
+  for (const PythonStretch& place : places)
+    out += fmt::format("{}{} {}", out.empty() ? "" : "; ", place.text, prof::timeText(place.ns));
   return out;
 }
 

@@ -48,7 +48,7 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   }
   // The recorder's ranges rarely name what lies between operators.
   const auto lines = analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork]);
-  for (const PythonWait& line : lines)
+  for (const PythonStretch& line : lines)
     page.line(fmt::format(" {:>11} {}  {}", prof::timeText(line.ns), perStep(analysis),
                           shortened(line.text, page.width() - 22)));
 }

@@ -45,7 +45,7 @@ const CauseDetail* longestWait(const Facts& facts, Cause cause, std::span<const 
   return most;
 }
 
-std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep, IdleTime counted) {
+std::vector<PythonStretch> linesBehind(const Facts& facts, std::int64_t nsPerStep, IdleTime counted) {
   const PythonLines& lines = facts.analysis.of<PythonLines>();
   auto waits = lines.waitedFor(nsPerStep, counted);
   if (lines.statesKnown) return waits;
@@ -53,16 +53,16 @@ std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep, 
   std::int64_t allNs = 0;
   for (const PythonLine& line : lines.step) prof::addTo(allNs, line.idleNs);
   if (allNs > nsPerStep) {
-    for (PythonWait& wait : waits)
+    for (PythonStretch& wait : waits)
       wait.ns = prof::wholeOf<std::int64_t>(static_cast<double>(nsPerStep) * shareOf(wait.ns, allNs));
   }
   return waits;
 }
 
-void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonWait>& lines) {
+void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonStretch>& lines) {
   finding.quantities = {Quantity::called("lines", listOf(lines))};
   std::vector<Evidence> evidence;
-  for (const PythonWait& line : lines) {
+  for (const PythonStretch& line : lines) {
     for (const prof::TimeWindow& stretch : line.idle)
       evidence.push_back({.startNs = stretch.startNs,
                           .endNs = stretch.endNs,

@@ -30,9 +30,9 @@ const CallRow* costliestCall(const Facts& facts, Activity activity);
 const CauseDetail* longestWait(const Facts& facts, Cause cause, std::span<const std::string_view> except = {});
 
 /// The lines of Python that a cost is mostly of, where samples of them were recorded.
-std::vector<PythonWait> linesBehind(const Facts& facts, std::int64_t nsPerStep, IdleTime counted);
+std::vector<PythonStretch> linesBehind(const Facts& facts, std::int64_t nsPerStep, IdleTime counted);
 /// Puts them into the title, and their longest stretches in front of the evidence.
-void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonWait>& lines);
+void nameLines(const Facts& facts, Finding& finding, const std::vector<PythonStretch>& lines);
 
 /// Copies or memsets that hold the caller until they are done: the time that they take of a step, and a claim on them.
 void findBlockingCalls(const Facts& facts, Outcome& out, bool (*isOne)(const CallRow& row), const Threshold& least,

@@ -63,10 +63,12 @@ constinit const FindingRule kHostNotRunningRule{
     .confidences = rules::host_not_running::kConfidences,
     .meaning = "The launching thread sleeps, waits for a lock or a file, or has no core.",
     .when =
-        "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step; also what of "
-        "the host's work it slept, as samples of its lines show where there are 100 or more, or its counters; lines of "
-        "Python are named as for `host-work`, without samples of its state only where it slept for most of the host's "
-        "work",
+        "the launching thread off the CPU, or in calls of the operating system, ≥ {least} of the step; also the part "
+        "of "
+        "the host's work in which it slept, as samples of its lines show where there are 100 or more, or its counters; "
+        "lines of Python are named as for `host-work`, without samples of its state only where it slept for most of "
+        "the "
+        "host's work",
     .fix = "code: `off-cpu*0`, an upper bound",
     .refutedBy = "a run without the lock, sleep or file that takes as long",
     .detect = rules::host_not_running::detect,

@@ -59,9 +59,9 @@ std::int64_t stallPhasesNs(const Analysis& analysis) {
 /// Where the thread that calls operators executes them, the device waits for each call.
 std::int64_t workNs(const Facts& facts) {
   const std::int64_t all = facts.costOf(Cause::HostWork);
-  const std::int64_t counts =
-      facts.worksInPlace() ? std::min(all, facts.analysis.of<IdleCauses>().longHostWorkNs) : all;
   const PythonLines& lines = facts.analysis.of<PythonLines>();
+  const std::int64_t counts =
+      facts.worksInPlace() ? std::min(all, facts.analysis.of<IdleCauses>().longHostWorkNs + lines.napsNs()) : all;
   const std::int64_t ns = counts - facts.asleepNs() - stallPhasesNs(facts.analysis) - lines.frameworkNs();
   return std::min(ns, lines.programsNs().value_or(ns));
 }

@@ -138,7 +138,7 @@ std::int64_t CpuQueue::makeRoom(std::uint32_t units) {
   return waitedFromNs != 0 ? waitedFromNs : againFromNs;
 }
 
-// Waits for a good piece of the ring at once and looks rarely: every look slows the queue's thread down. Small
+// Waits for a good piece of the ring at once and polls rarely: every poll slows the queue's thread down. Small
 // operators free it soon. Large ones want the processor meanwhile.
 std::int64_t CpuQueue::waitForUnits(std::uint64_t end) {
   freed_ = read_.load(std::memory_order_acquire);

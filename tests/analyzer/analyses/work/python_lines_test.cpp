@@ -237,9 +237,9 @@ TEST(PythonLines, RowsThatMakeNoSenseAreLeftOutOrCut) {
   EXPECT_LE(lines.step[0].ns, analysis.window.endNs - analysis.window.startNs);
 }
 
-std::vector<std::string> textsOf(const std::vector<PythonWait>& waits) {
+std::vector<std::string> textsOf(const std::vector<PythonStretch>& waits) {
   std::vector<std::string> texts;
-  for (const PythonWait& wait : waits) texts.push_back(wait.text);
+  for (const PythonStretch& wait : waits) texts.push_back(wait.text);
   return texts;
 }
 
@@ -276,6 +276,21 @@ TEST(PythonWaits, KeepTheLongestStretchesAsPlacesToShow) {
   ASSERT_THAT(waits[0].idle, SizeIs(2));
   EXPECT_EQ(waits[0].idle[0].startNs, 16 * kMs - 1);
   EXPECT_EQ(waits[0].idle[0].endNs, 20 * kMs - 1);
+}
+
+TEST(PythonLines, KnowWhichOperatorsTheyCallBesideTheTraining) {
+  SampledTraining run;
+  run.each(6 * kMs + kMs / 4, kMs / 4, "phase", "optimizer")
+      .work(7 * kMs, 2 * kMs, "aten::mul_")
+      .each(9 * kMs, kMs, "phase", "load");
+  const FrameId step = run.samples.frame("learn", kTrain, 20, run.loop);
+  const FrameId average = run.samples.frame("average", kTrain, 42, run.loop);
+  run.at(0, 6 * kMs, step).at(7 * kMs, 9 * kMs, average);
+  const PythonLines lines = run.lines();
+  EXPECT_EQ(lineOf(lines, "train.py:20").sideNs, 0);
+  EXPECT_EQ(lineOf(lines, "train.py:42").sideNs, 2 * kMs);
+  EXPECT_EQ(listOf(lines.beside(2 * kMs)), "train.py:42 in average 2.00 ms");
+  EXPECT_THAT(lines.beside(100 * kMs), IsEmpty()) << "a small part of what is asked for";
 }
 
 TEST(PythonLibrary, IsWhatIsInstalled) {

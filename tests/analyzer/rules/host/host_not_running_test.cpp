@@ -95,6 +95,29 @@ TEST(HostNotRunningFinding, SamplesTellSleepFromWorkLineByLine) {
   EXPECT_NEAR(static_cast<double>(work->costNsPerStep), 3e6, 0.1e6);
 }
 
+TEST(HostNotRunningFinding, SleepCountsInGapsAsShortAsACallToo) {
+  // 20 operators a step, with gaps of 400 µs: a log is flushed in 8 of them, and the interpreter runs in the others.
+  constexpr prof::TimeNs kMs = CpuTraining::kMs;
+  constexpr prof::TimeNs kGap = 4 * kMs / 10;
+  CpuTraining training(20);
+  test::PythonSamples samples(training.out);
+  const auto flush = samples.frame("flush", "/home/me/train.py", 57);
+  const auto call = samples.frame("forward", "/home/me/train.py", 20);
+  for (int i = 0; i < 20; ++i) training.work(i * kMs / 2, kMs / 10, "aten::item");
+  for (int gap = 0; gap < 20 * 20; ++gap) {
+    const bool isFlush = gap % 20 < 8;
+    samples.state = isFlush ? prof::ThreadState::Blocked : prof::ThreadState::Running;
+    const prof::TimeNs start = gap * kMs / 2 + kMs / 10;
+    samples.during(start, start + kGap, isFlush ? flush : call, kGap);
+  }
+  const Analysis analysis = training.analysed();
+  const Finding* finding = find(analysis, FindingId::HostNotRunning);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 3.2e6, 0.2e6);
+  EXPECT_THAT(finding->title, testing::HasSubstr("train.py:57 in flush"));
+  EXPECT_EQ(find(analysis, FindingId::HostWork), nullptr) << "what calling operators takes is no fault";
+}
+
 TEST(HostNotRunningFinding, AThreadThatIsBlockedInTheKernelSleepsToo) {
   const Analysis analysis = sleepsAndComputes(prof::ThreadState::Blocked, prof::ThreadState::Sleeping);
   ASSERT_NE(find(analysis, FindingId::HostNotRunning), nullptr);
