@@ -112,7 +112,7 @@ MemoryPage::MemoryPage(Desk& desk, QWidget* parent) : Page(parent), desk_(desk) 
     if (moment_) showOnTimeline(moment_->timeNs);
   });
   setSubject(chart_);
-  setTrace(nullptr);
+  MemoryPage::setTrace(nullptr);  // named, as a constructor calls no override
 }
 
 QWidget* MemoryPage::makeLower() {
