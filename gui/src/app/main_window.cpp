@@ -127,7 +127,7 @@ void MainWindow::makePages() {
     tabs_->setTabData(tab, QString::fromLatin1(entry.name));
     connect(all_[n], &Page::wanted, this, [this, tab] { tabs_->setCurrentIndex(tab); });
   }
-  connect(desk_, &Desk::said, this, &MainWindow::tell);
+  connect(desk_, &Desk::messageWanted, this, &MainWindow::tell);
 }
 
 Page* MainWindow::current() const {

@@ -21,8 +21,8 @@ class Desk : public QObject {
   using QObject::QObject;
 
  Q_SIGNALS:
-  /// Show this in the status bar, for some seconds.
-  void said(const QString& words);
+  /// Show this text in the status bar, for some seconds.
+  void messageWanted(const QString& text);
   /// Show these stretches on the timeline, under this caption.
   void stretchesWanted(const std::vector<lacuna::prof::TimeWindow>& windows, const QString& caption);
   /// Show the next event of this name on the timeline.

@@ -146,7 +146,8 @@ QString FlamePage::csv() const {
 
 bool FlamePage::exportFolded(const QString& path) {
   if (!graph_ || graph_->nodes.size() < 2) {
-    Q_EMIT desk_.said(job_.busy() ? tr("The stacks are still being added up") : tr("There are no stacks to export"));
+    Q_EMIT desk_.messageWanted(job_.busy() ? tr("The stacks are still being added up")
+                                           : tr("There are no stacks to export"));
     return false;
   }
   QByteArray out;
@@ -158,9 +159,9 @@ bool FlamePage::exportFolded(const QString& path) {
     ++stacks;
   }
   const QString problem = writeFile(path, out);
-  Q_EMIT desk_.said(!problem.isEmpty() ? problem
-                    : stacks == 1      ? tr("1 stack written to %1").arg(path)
-                                       : tr("%1 stacks written to %2").arg(stacks).arg(path));
+  Q_EMIT desk_.messageWanted(!problem.isEmpty() ? problem
+                             : stacks == 1      ? tr("1 stack written to %1").arg(path)
+                                                : tr("%1 stacks written to %2").arg(stacks).arg(path));
   return problem.isEmpty();
 }
 

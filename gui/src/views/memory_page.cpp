@@ -159,7 +159,8 @@ QWidget* MemoryPage::makeLower() {
     if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != stats().peakAtNs) toPeak_->click();
   });
   connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
-  for (TablePage* page : {live_, edits_, allocator_, leaks_}) connect(page, &TablePage::said, &desk_, &Desk::said);
+  for (TablePage* page : {live_, edits_, allocator_, leaks_})
+    connect(page, &TablePage::said, &desk_, &Desk::messageWanted);
   connect(map_, &TreemapView::blockClicked, this, [this](int index) {
     tabs_->setCurrentIndex(0);
     live_->showSourceRow(static_cast<std::size_t>(index));
