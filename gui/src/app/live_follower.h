@@ -5,8 +5,8 @@
 #include <QObject>
 #include <QTimer>
 
-#include "app/job.h"
-#include "app/trace.h"
+#include "base/job.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/analyzer/store.h"
 

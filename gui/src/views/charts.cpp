@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/words.h"
 #include "timeline/text.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

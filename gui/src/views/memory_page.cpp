@@ -16,6 +16,7 @@
 #include <span>
 #include <utility>
 
+#include "base/words.h"
 #include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
 #include "views/charts.h"
@@ -23,18 +24,10 @@
 #include "views/parts.h"
 #include "views/table_page.h"
 #include "views/treemap_view.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
 namespace {
-
-constexpr std::size_t kMostLifetimes = 64;
-constexpr int kWhyColumn = 6;
-
-QString editKeyOf(const analyzer::PeakEdit& edit) {
-  return words(edit.origin) + QLatin1Char('\n') + words(edit.why);
-}
 
 /// The style's own arrow is gone with its frame.
 class DeviceChooser : public QComboBox {
@@ -54,7 +47,7 @@ bool isAboutMemory(const analyzer::Finding& finding) {
 
 }  // namespace
 
-MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
+MemoryPage::MemoryPage(Desk& desk, QWidget* parent) : Page(parent), desk_(desk) {
   setObjectName(QStringLiteral("page"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(24, 18, 24, 14);
@@ -99,13 +92,16 @@ MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
   outer->addWidget(body_, 1);
   connect(chart_, &MemoryChart::momentPicked, this, [this](prof::TimeNs at) {
     showAt(at);
-    Q_EMIT momentPicked(at);
+    Q_EMIT desk_.momentPicked(at, this);
   });
-  connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::momentWanted);
+  connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::showOnTimeline);
+  connect(&desk, &Desk::momentPicked, this, [this](prof::TimeNs at, const QObject* by) {
+    if (by != this) setCursorMark(at);
+  });
   connect(toPeak_, &QPushButton::clicked, this, [this] {
     if (!analysis_) return;
     setCursorMark(stats().peakAtNs);
-    Q_EMIT momentPicked(stats().peakAtNs);
+    Q_EMIT desk_.momentPicked(stats().peakAtNs, this);
   });
   connect(devices_, &QComboBox::activated, this, [this] {
     wantedDevice_ = device();
@@ -113,10 +109,10 @@ MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
   });
   connect(toTimeline, &QPushButton::clicked, this, [this] {
     if (selectedEdit() != nullptr) return showLifetimes();
-    if (moment_) Q_EMIT momentWanted(moment_->timeNs);
+    if (moment_) showOnTimeline(moment_->timeNs);
   });
   setSubject(chart_);
-  setTrace(nullptr);
+  MemoryPage::setTrace(nullptr);  // named, as a constructor calls no override
 }
 
 QWidget* MemoryPage::makeLower() {
@@ -164,6 +160,8 @@ QWidget* MemoryPage::makeLower() {
     if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != stats().peakAtNs) toPeak_->click();
   });
   connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
+  for (TablePage* page : {live_, edits_, allocator_, leaks_})
+    connect(page, &TablePage::said, &desk_, &Desk::messageWanted);
   connect(map_, &TreemapView::blockClicked, this, [this](int index) {
     tabs_->setCurrentIndex(0);
     live_->showSourceRow(static_cast<std::size_t>(index));
@@ -206,8 +204,8 @@ void MemoryPage::showPresence() {
   facts_->setVisible(present);
 }
 
-void MemoryPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
-  analysis_ = std::move(analysis);
+void MemoryPage::setFindings(const Findings& findings) {
+  analysis_ = findings.analysis;
   fillAdvice();
   fillDevices();
   if (!analysis_ || !analysis_->of<analyzer::MemoryTables>().all.present) return chart_->setPeak({});
@@ -261,30 +259,6 @@ void MemoryPage::showDevice() {
   leaks_->renewTable(leakTable(stats()));
   findEdits();
   showAt(chart_->cursorMark().value_or(stats().peakAtNs));
-}
-
-void MemoryPage::findEdits() {
-  const auto only = device();
-  if (!only) {
-    editJob_.cancel();
-    peakEdits_ = analysis_->of<analyzer::PeakEdits>();
-    return fillEdits();
-  }
-  // The analysis has them of all devices together.
-  editJob_.start(
-      this,
-      [analysis = analysis_, memory = stats(), only = *only](const Job::Wanted&) {
-        auto edits = analyzer::peakEdits(memory, analysis->steps, analysis->of<analyzer::OperatorTables>().byName);
-        analyzer::Selection one;
-        one.everything = false;
-        one.devices.insert(only);
-        if (!analyzer::foreseePeaks(*analysis->store, analysis->window, analysis->steps, edits, one)) edits.clear();
-        return edits;
-      },
-      [this](const std::vector<analyzer::PeakEdit>& edits) {
-        peakEdits_ = edits;
-        fillEdits();
-      });
 }
 
 void MemoryPage::showFacts() {
@@ -362,9 +336,36 @@ void MemoryPage::showMoment(TableData live) {
   showEdit();
 }
 
-QString MemoryPage::csv() const {
+Figures MemoryPage::figures() const {
   const auto* page = qobject_cast<const TablePage*>(pages_->currentWidget());
-  return (page != nullptr ? page : live_)->model()->csv();
+  return (page != nullptr ? page : live_)->figures();
+}
+
+std::vector<Command> MemoryPage::commands() {
+  std::vector<Command> out{{.place = Command::Place::GoMenu,
+                            .text = tr("To the memory &peak"),
+                            .act = [this] { showPeak(); },
+                            .comesForward = false}};
+  const std::pair<const char*, QString> lists[] = {{"alive", tr("Memory: what is alive")},
+                                                   {"edits", tr("Memory: lower the peak")},
+                                                   {"allocator", tr("Memory: allocator")},
+                                                   {"leaks", tr("Memory: leaks")},
+                                                   {"advice", tr("Memory: advice")}};
+  for (const auto& [tab, text] : lists) {
+    out.push_back({.text = text, .act = [this, name = QString::fromLatin1(tab)] { showTab(name); }});
+  }
+  return out;
+}
+
+void MemoryPage::showPeak() {
+  if (!analysis_ || !analysis_->of<analyzer::MemoryTables>().all.present) return;
+  Q_EMIT wanted();
+  setCursorMark(analysis_->of<analyzer::MemoryTables>().all.peakAtNs);
+}
+
+void MemoryPage::showOnTimeline(prof::TimeNs timeNs) {
+  const prof::TimeNs around = (trace_->tracks->span.endNs - trace_->tracks->span.startNs) / 100;
+  Q_EMIT desk_.stretchesWanted({{timeNs - around, timeNs + around}}, QString());
 }
 
 QStringList MemoryPage::tabNames() const {
@@ -380,59 +381,6 @@ bool MemoryPage::showTab(const QString& name) {
     return true;
   }
   return false;
-}
-
-void MemoryPage::fillEdits() {
-  // A trace that grows is analysed again and again: what was selected stays so.
-  const QString held = editKey_;
-  filling_ = true;
-  edits_->renewTable(peakEditTable(peakEdits_), kWhyColumn);
-  for (std::size_t row = 0; row < peakEdits_.size(); ++row) {
-    if (editKeyOf(peakEdits_[row]) == held) edits_->showSourceRow(row);
-  }
-  filling_ = false;
-  showEdit();
-}
-
-const analyzer::PeakEdit* MemoryPage::selectedEdit() const {
-  const QModelIndex row = edits_->table()->currentIndex();
-  if (!analysis_ || pages_->currentWidget() != edits_ || !row.isValid()) return nullptr;
-  const std::size_t edit = edits_->model()->sourceRow(row.row());
-  return edit < peakEdits_.size() ? &peakEdits_[edit] : nullptr;
-}
-
-std::vector<prof::TimeWindow> MemoryPage::lifetimesOf(const analyzer::PeakEdit& edit) const {
-  std::vector<prof::TimeWindow> out;
-  for (const analyzer::LiveBlock& block : moment_->live) {
-    if (!edit.concerns(block.tensor)) continue;
-    out.push_back({block.tensor.allocatedNs, block.freed ? block.freedNs : trace_->tracks->span.endNs});
-  }
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.startNs < b.startNs; });
-  return out;
-}
-
-void MemoryPage::showEdit() {
-  const analyzer::PeakEdit* edit = selectedEdit();
-  why_->setText(edit ? tr("%1 of %2: %3").arg(bytesWords(edit->bytes), words(edit->origin), words(edit->why))
-                     : QString());
-  if (edit == nullptr || !moment_) {
-    map_->setMarked({});
-    return chart_->setForeseen({});
-  }
-  editKey_ = editKeyOf(*edit);
-  std::vector<bool> marked;
-  for (const analyzer::LiveBlock& block : moment_->live) marked.push_back(edit->concerns(block.tensor));
-  map_->setMarked(std::move(marked));
-  chart_->setForeseen(MemoryChart::Foreseen{edit->peakAfterBytes, lifetimesOf(*edit)});
-}
-
-void MemoryPage::showLifetimes() {
-  const analyzer::PeakEdit* edit = selectedEdit();
-  if (edit == nullptr || !moment_) return;
-  std::vector<prof::TimeWindow> windows = lifetimesOf(*edit);
-  if (windows.size() > kMostLifetimes) windows.resize(kMostLifetimes);
-  if (windows.empty()) return;
-  Q_EMIT lifetimesWanted(windows, tr("held by %1 at the peak: %2").arg(words(edit->origin), bytesWords(edit->bytes)));
 }
 
 void MemoryPage::fillAdvice() {

@@ -6,9 +6,9 @@
 #include <QPainter>
 #include <cmath>
 
+#include "base/words.h"
 #include "views/parts.h"
 #include "views/shapes.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "views/words.h"
+#include "base/words.h"
 
 namespace lacuna::gui {
 

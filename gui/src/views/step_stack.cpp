@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/words.h"
 #include "views/charts.h"
 #include "views/parts.h"
 #include "views/shapes.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -52,7 +52,7 @@ void StepStack::setGrown(const TracePtr& trace) {
   viewport()->update();
 }
 
-void StepStack::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
+void StepStack::setAnalysis(AnalysisPtr analysis) {
   const auto before = std::exchange(analysis_, std::move(analysis));
   numbers_ = analysis_ ? stepNumbers(analysis_->steps.all) : std::vector<std::uint64_t>();
   if (const auto was = std::exchange(selected_, std::nullopt); was && before && analysis_) {

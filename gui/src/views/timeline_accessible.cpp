@@ -7,8 +7,8 @@
 #include <QWindow>
 #include <vector>
 
+#include "base/words.h"
 #include "views/timeline_view.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

@@ -6,10 +6,10 @@
 #include <QStyle>
 #include <algorithm>
 
+#include "base/words.h"
 #include "timeline/text.h"
 #include "views/timeline_accessible.h"
 #include "views/timeline_metrics.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

@@ -7,7 +7,8 @@
 #include <QWidget>
 #include <optional>
 
-#include "app/trace.h"
+#include "base/findings.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/links.h"
 #include "timeline/ledger_painter.h"
 #include "views/label_painter.h"
@@ -15,8 +16,6 @@
 class QScrollBar;
 
 namespace lacuna::gui {
-
-using LedgerStrips = std::shared_ptr<const std::vector<analyzer::LedgerStrip>>;
 
 /// An event of the picture: the n-th of a lane.
 struct EventPlace {

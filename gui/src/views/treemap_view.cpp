@@ -8,9 +8,9 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "base/words.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

@@ -20,7 +20,7 @@
 #include <functional>
 #include <random>
 
-#include "app/trace.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/prof/writer.h"

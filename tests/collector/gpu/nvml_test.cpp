@@ -50,7 +50,7 @@ TEST(GpuCounters, AreWrittenForTheGpusThatTheProgramUses) {
   ASSERT_EQ(lacunaAttach((home / "recording").c_str()), 0);
   GpuCounters counters(FAKE_NVML);
   const auto readAt = [&](prof::TimeNs now) {
-    (*drainer).with([&](prof::Drainer::Access& access) { counters.readAt(now, access); });
+    (*drainer).with([&](prof::Drainer::Access& access) { counters.sample(now, access); });
   };
   readAt(1000);
   prof::Device device;
