@@ -51,7 +51,7 @@ function(lacuna_add_test name)
 endfunction()
 
 # lacuna_tests_in(VARIABLE FOLDER…): the tests in these folders, each folder's by name. For folders in which one more file is
-# one more finding, change, analysis, importer, operator or column, so that such a file is listed nowhere.
+# one more finding, change, analysis, importer, operator, column or page, so that such a file is listed nowhere.
 function(lacuna_tests_in variable)
   set(all)
   foreach(folder IN LISTS ARGN)
