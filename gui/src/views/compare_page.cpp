@@ -150,7 +150,7 @@ QWidget* ComparePage::makeBody() {
     tables_[n]->layout()->setContentsMargins(0, 10, 0, 16);
     // Figures of the run and entries of the ledger are no names of events.
     if (n >= 2) connect(tables_[n], &TablePage::nameActivated, &desk_, &Desk::nameWanted);
-    connect(tables_[n], &TablePage::said, &desk_, &Desk::messageWanted);
+    connect(tables_[n], &TablePage::message, &desk_, &Desk::messageWanted);
     pages_->addWidget(tables_[n]);
     tables_[n]->table()->setAccessibleName(titles[n]);
     tabs_->addTab(titles[n]);

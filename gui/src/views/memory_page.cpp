@@ -161,7 +161,7 @@ QWidget* MemoryPage::makeLower() {
   });
   connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
   for (TablePage* page : {live_, edits_, allocator_, leaks_})
-    connect(page, &TablePage::said, &desk_, &Desk::messageWanted);
+    connect(page, &TablePage::message, &desk_, &Desk::messageWanted);
   connect(map_, &TreemapView::blockClicked, this, [this](int index) {
     tabs_->setCurrentIndex(0);
     live_->showSourceRow(static_cast<std::size_t>(index));

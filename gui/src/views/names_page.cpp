@@ -13,7 +13,7 @@ NamesPage::NamesPage(analyzer::TrackKind kind, const QString& title, const QStri
   setDetail(times_);
   connect(this, &TablePage::nameSelected, times_, &HistogramView::setName);
   connect(this, &TablePage::nameActivated, &desk, &Desk::nameWanted);
-  connect(this, &TablePage::said, &desk, &Desk::messageWanted);
+  connect(this, &TablePage::message, &desk, &Desk::messageWanted);
 }
 
 void NamesPage::setTrace(const TracePtr& trace) {

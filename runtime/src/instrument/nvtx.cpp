@@ -20,7 +20,7 @@
 
 #include "alloc/allocator.h"
 #include "autograd/node.h"
-#include "backend/common/fork.h"
+#include "core/fork_locks.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
 #include "instrument/operator_recorder.h"
@@ -203,6 +203,8 @@ Names& names() {
   return *one;
 }
 
+const ForkLock kNamesForkLock{LockOrder::Names, [] { names().mutex.lock(); }, [] { names().mutex.unlock(); }};
+
 }  // namespace
 
 const Name* internName(std::string_view text) {
@@ -213,13 +215,6 @@ const Name* internName(std::string_view text) {
 }
 
 namespace instrument {
-
-void lockNamesForFork() {
-  names().mutex.lock();
-}
-void unlockNamesAfterFork() {
-  names().mutex.unlock();
-}
 
 std::atomic<std::uint32_t> gSinks{attachTool()};
 thread_local constinit OpContext* tOp = nullptr;
