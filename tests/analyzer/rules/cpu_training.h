@@ -82,4 +82,6 @@ class CpuTraining {
   std::uint64_t correlation_ = 0;
 };
 
+inline constexpr prof::TimeNs kMs = CpuTraining::kMs;
+
 }  // namespace lacuna::analyzer

@@ -28,7 +28,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr TimeNs kMs = CpuTraining::kMs;
 constexpr const char* kTrain = "/home/me/train.py";
 constexpr const char* kNumpy = "/v/lib/python3.11/site-packages/numpy/core/fromnumeric.py";
 

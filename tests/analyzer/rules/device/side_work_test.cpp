@@ -7,8 +7,6 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr prof::TimeNs kMs = CpuTraining::kMs;
-
 /// Steps of 10 ms: a forward until 3, a backward until 7, the optimizer until 8.
 CpuTraining& phases(CpuTraining& training) {
   return training.each(0, 3 * kMs, "phase", "forward")

@@ -10,8 +10,6 @@
 namespace lacuna::analyzer {
 namespace {
 
-constexpr prof::TimeNs kMs = CpuTraining::kMs;
-
 /// A forward of 2 ms and its backward in each step of 10.
 CpuTraining& forwardAndBackward(CpuTraining& training) {
   return training.work(kMs / 10, 2 * kMs, "aten::linear", 1).work(5 * kMs, 4 * kMs, "AddmmBackward0", 1);

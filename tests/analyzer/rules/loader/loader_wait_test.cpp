@@ -38,8 +38,6 @@ TEST(LoaderWaitFinding, ProposeNoWorkersThatTheReplayCallsSlower) {
   EXPECT_GT(without, 0);
 }
 
-constexpr prof::TimeNs kMs = CpuTraining::kMs;
-
 /// Steps of 10 ms, half of each a wait for a batch. `byWorker`: another thread prepares batches all the time.
 Analysis loading(bool byWorker, double trainingRan, double workerRan, double workerWaited, const char* cores = "2") {
   CpuTraining training(60);
