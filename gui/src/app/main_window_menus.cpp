@@ -71,9 +71,10 @@ void MainWindow::makeFileMenu() {
 
 void MainWindow::makeViewMenu() {
   QMenu* view = menuBar()->addMenu(tr("&View"));
+  constexpr int kDigits = 9;  // are keys of the first pages
   for (int i = 0; i < tabs_->count(); ++i) {
-    view->addAction(tabs_->tabText(i), QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)), this,
-                    [this, i] { tabs_->setCurrentIndex(i); });
+    const auto keys = i < kDigits ? QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)) : QKeySequence();
+    view->addAction(tabs_->tabText(i), keys, this, [this, i] { tabs_->setCurrentIndex(i); });
   }
   view->addSeparator();
   view->addAction(tr("Switch between &dark and light"), QKeySequence(Qt::CTRL | Qt::Key_D), this,
