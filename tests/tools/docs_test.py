@@ -13,6 +13,7 @@ import unittest
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 LACUNA = sys.argv[2] if len(sys.argv) > 2 else None
 ROOMS = ("analyzer", "cli", "collector", "docs", "gui", "libprof", "runtime", "samples", "scripts", "tests", "cmake")
+LONGEST_LINE = 160
 PAGES = sorted(ROOT.glob("*.md")) + [page for room in ROOMS for page in sorted((ROOT / room).rglob("*.md"))]
 
 
@@ -60,6 +61,15 @@ class Documents(unittest.TestCase):
         for page in sorted((ROOT / "docs" / "analyses").glob("*.md")):
             headings = re.findall(r"^## (.*)$", page.read_text(), re.M)
             wrong += [told(page, f"no heading '{wanted}'") for wanted in ("Formula", "Inputs", "Limits") if wanted not in headings]
+        self.assertEqual(wrong, [])
+
+    def test_lines_of_analyses_are_short(self):
+        wrong = []
+        for page in sorted((ROOT / "docs" / "analyses").glob("*.md")):
+            # Rows of generated tables have no line breaks.
+            written = re.sub(r"^<!-- (?:tables|lacuna) .*?^<!-- end.*?-->$", lambda found: "\n" * found[0].count("\n"), page.read_text(), flags=re.M | re.S)
+            wrong += [told(page, f"line {number} has {len(line)} characters, more than {LONGEST_LINE}")
+                      for number, line in enumerate(written.splitlines(), 1) if len(line) > LONGEST_LINE]
         self.assertEqual(wrong, [])
 
     def test_the_tables_of_contents_have_every_page(self):
