@@ -101,6 +101,13 @@ class Documents(unittest.TestCase):
                     wrong.append(told(file, path))
         self.assertEqual(wrong, [])
 
+    def test_public_names_of_the_python_package_are_explained(self):
+        public = re.search(r"^__all__ = \[(.*?)\]", (ROOT / "python/lacuna/__init__.py").read_text(), re.M | re.S)[1]
+        page = (ROOT / "docs/python.md").read_text().partition("## All public names")[2]
+        names = re.findall(r'"(\w+)"', public)
+        self.assertTrue(names)
+        self.assertEqual([name for name in names if not re.search(rf"^\| .*`lacuna\.{name}\b", page, re.M)], [])
+
     def test_variables_that_are_looked_at_are_explained(self):
         explained = set(re.findall(r"`([A-Z_0-9]+)`", (ROOT / "docs" / "environment.md").read_text())) | {"HOME", "PATH", "TERM"}
         wrong = []
