@@ -162,7 +162,7 @@ def amp(clock, cases):
 def fuse(clock, cases):
     for name, chain in CHAINS.items():
 
-        def whole(x, y, chain=chain):
+        def chained(x, y, chain=chain):
             for operator in chain:
                 x = operator(x, y)
             return x
@@ -170,7 +170,7 @@ def fuse(clock, cases):
         for size in POINTWISE_SIZES:
             torch._dynamo.reset()
             x, y = torch.randn(size, device=clock.device), torch.randn(size, device=clock.device)
-            compiled = torch.compile(whole)
+            compiled = torch.compile(chained)
             parts, at = [], x
             for operator in chain:
                 parts.append(lambda operator=operator, at=at: operator(at, y))

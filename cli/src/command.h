@@ -91,7 +91,7 @@ class Command {
 std::size_t helpColumns();
 /// The width of lists of names with short texts: 80 columns, or less where --help has less.
 std::size_t listColumns();
-/// Sets the look of --help for all commands that are added afterwards.
+/// Sets the layout of --help for all commands that are added afterwards.
 void layOutHelp(CLI::App& app);
 
 }  // namespace lacuna::cli

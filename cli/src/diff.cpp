@@ -119,13 +119,13 @@ std::vector<std::string> notesOf(const DiffOptions& options, const analyzer::Run
 void printJson(const analyzer::RunDiff& diff, const std::vector<std::string>& notes) {
   std::string tree;
   for (const Difference& row : diff.tree) tree += (tree.empty() ? "\n  " : ",\n  ") + toJson(row);
-  std::string said;
-  for (const std::string& note : notes) said += (said.empty() ? "" : ", ") + jsonString(note);
+  std::string noteTexts;
+  for (const std::string& note : notes) noteTexts += (noteTexts.empty() ? "" : ", ") + jsonString(note);
   const auto per = [](bool steps) { return steps ? "step" : "run"; };
   fmt::print(
       "{{\"schema\": \"lacuna.diff/1\",\n \"before_per\": \"{}\",\n \"after_per\": \"{}\",\n \"notes\": [{}],\n "
       "\"step\": {},\n \"tree\": [{}]}}\n",
-      per(diff.stepsBefore), per(diff.stepsAfter), said, toJson(diff.step), tree);
+      per(diff.stepsBefore), per(diff.stepsAfter), noteTexts, toJson(diff.step), tree);
 }
 
 int run(const DiffOptions& options) {

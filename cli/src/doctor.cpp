@@ -58,7 +58,7 @@ bool clean() {
 
 void addDoctor(CLI::App& app, int& code) {
   auto json = std::make_shared<bool>(false);
-  Command doctor(app, "doctor", "Say what can be recorded on this machine, and why not");
+  Command doctor(app, "doctor", "Show what can be recorded on this machine, and why not");
   doctor.flag("--json", *json, "One JSON array instead of text (docs/doctor.md)");
   auto cleans = std::make_shared<bool>(false);
   doctor.flag("--clean", *cleans, "Remove what killed runs left in shared memory and among temporary files");

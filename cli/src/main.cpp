@@ -90,20 +90,21 @@ int cutProgram(int argc, char** argv) {
 }
 
 /// "Could not convert: --rate = abc" in words. Only numbers are converted.
-std::string notConverted(std::string said) {
+std::string notConverted(std::string message) {
   constexpr std::string_view kStart = "Could not convert: ";
   constexpr std::string_view kBetween = " = ";
-  const auto between = said.find(kBetween);
-  if (!said.starts_with(kStart) || between == std::string::npos) return said;
-  const std::string option = said.substr(kStart.size(), between - kStart.size());
-  return fmt::format("'{}' is not a number, or not one that {} takes", said.substr(between + kBetween.size()), option);
+  const auto between = message.find(kBetween);
+  if (!message.starts_with(kStart) || between == std::string::npos) return message;
+  const std::string option = message.substr(kStart.size(), between - kStart.size());
+  return fmt::format("'{}' is not a number, or not one that {} takes", message.substr(between + kBetween.size()),
+                     option);
 }
 
 /// "--output: At Most 1 required but received 2" in words.
-std::string givenTooOften(std::string said) {
-  const auto end = said.find(": At Most 1 required");
-  if (end == std::string::npos) return said;
-  return fmt::format("{} is given more than once: leave all but one out", said.substr(0, end));
+std::string givenTooOften(std::string message) {
+  const auto end = message.find(": At Most 1 required");
+  if (end == std::string::npos) return message;
+  return fmt::format("{} is given more than once: leave all but one out", message.substr(0, end));
 }
 
 int failed(const std::string& message) {

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 bool isInside(const fs::path& folder, const fs::path& file) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return false;
-  const fs::path whole = fs::canonical(folder, error);
+  const fs::path resolved = fs::canonical(folder, error);
   const fs::path real = fs::canonical(file, error);
-  return !error && std::mismatch(whole.begin(), whole.end(), real.begin(), real.end()).first == whole.end();
+  return !error && std::mismatch(resolved.begin(), resolved.end(), real.begin(), real.end()).first == resolved.end();
 }
 
 prof::Status checkAgainst(const std::string& name, std::span<const std::string> inputs) {
@@ -97,7 +97,7 @@ prof::Status OutputFile::whileWriting(const std::function<prof::Status()>& work)
 }
 
 prof::Status OutputFile::write(const std::function<prof::Status(const fs::path&)>& write) const {
-  return whileWriting([&] { return prof::writeWhole(name(), write, existing()); });
+  return whileWriting([&] { return prof::writeAtomically(name(), write, existing()); });
 }
 
 prof::Status OutputFile::writeText(std::string_view text) const {

@@ -48,7 +48,7 @@ class OutputFile {
   /// Has `write` make the file under the path that it gets. One at a time in a process.
   [[nodiscard]] prof::Status write(const std::function<prof::Status(const std::filesystem::path&)>& write) const;
   [[nodiscard]] prof::Status writeText(std::string_view text) const;
-  /// For `work` that calls prof::writeWhole() itself, with name() and existing().
+  /// For `work` that calls prof::writeAtomically() itself, with name() and existing().
   [[nodiscard]] prof::Status whileWriting(const std::function<prof::Status()>& work) const;
 
  private:

@@ -210,7 +210,7 @@ int run(const ReportOptions& options) {
 
 void addReport(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<ReportOptions>();
-  Command command(app, "report", "Say where a run's time and memory go, and what to change");
+  Command command(app, "report", "Show where a run's time and memory go, and what to change");
   command.option(
       "FILE", options->file,
       "a trace of any kind: .lcn, Kineto or Chrome JSON, nsys SQLite, Perfetto, memory snapshot (also .gz, .zst)");

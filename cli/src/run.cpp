@@ -332,7 +332,7 @@ void addRun(CLI::App& app, int& code) {
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
       "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when the program could not\n"
       "be started, 2 for wrong usage.\n"
-      "What stands behind PROGRAM is the program's own, options too.\n"
+      "All words behind PROGRAM are the program's own, options too.\n"
       "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of 1024 (a number\n"
       "alone: bytes).");
   run.footnote(settingListText());
@@ -344,7 +344,7 @@ void addRun(CLI::App& app, int& code) {
             "that exists)")
       .typeName("FILE");
   run.option("--trace", typed->trace,
-             fmt::format("What to record, separated by commas: {} (default: nvtx,cuda,nccl,counters)",
+             fmt::format("Kinds of events to record, separated by commas: {} (default: nvtx,cuda,nccl,counters)",
                          fmt::join(collector::sourceNames(), ", ")))
       .typeName("LIST")
       .notEmpty()

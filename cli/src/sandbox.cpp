@@ -94,15 +94,15 @@ class Landlock {
     if (::fstat(rule.folder, &about) == 0 && !S_ISDIR(about.st_mode)) rule.allowed &= kOfFiles;
     // A pipe lies in no folder, and is not restricted.
     const bool added = ::syscall(kAddRule, ruleset_, kBelowPath, &rule, 0) == 0 || errno == EBADFD;
-    isWhole_ = added && isWhole_;
+    isComplete_ = added && isComplete_;
     ::close(rule.folder);
   }
-  bool enter() { return isWhole_ && ruleset_ >= 0 && ::syscall(kRestrictSelf, ruleset_, 0) == 0; }
+  bool enter() { return isComplete_ && ruleset_ >= 0 && ::syscall(kRestrictSelf, ruleset_, 0) == 0; }
 
  private:
   Ruleset all_;
   int ruleset_ = -1;
-  bool isWhole_ = true;
+  bool isComplete_ = true;
 };
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -161,9 +161,9 @@ std::vector<fs::path> systemFiles() {
 
 fs::path folderOf(const fs::path& file) {
   std::error_code ignored;
-  const fs::path whole = fs::absolute(file, ignored);
-  const fs::path real = fs::weakly_canonical(whole, ignored);
-  return (ignored ? whole : real).parent_path();
+  const fs::path absolute = fs::absolute(file, ignored);
+  const fs::path real = fs::weakly_canonical(absolute, ignored);
+  return (ignored ? absolute : real).parent_path();
 }
 
 /// The folder in which SQLite makes its temporary files. Without a wish of the environment it is not that of others.

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
 """Measures in the program itself how much watching an event costs besides handing it over. It times the same work
-without the watchers and with them. Meanwhile the voice rehearses, so none of it is recorded."""
+without the watchers and with them. Meanwhile the emitter rehearses, so none of it is recorded."""
 
 import time
 
@@ -52,8 +52,8 @@ class OwnCost:
     """Surrounds the installation of the watchers, and records its result as knobs. A version of PyTorch that cannot run
     this work has none."""
 
-    def __init__(self, torch, voice):
-        self.torch, self.voice = torch, voice
+    def __init__(self, torch, emitter):
+        self.torch, self.emitter = torch, emitter
 
     def __enter__(self):
         try:
@@ -66,14 +66,14 @@ class OwnCost:
     def __exit__(self, kind, error, trace):
         if self.work is None or kind is not None:
             return
-        self.voice.rehearse(1)
+        self.emitter.rehearse(1)
         try:
             watched = self.work.times()
         finally:
-            self.voice.rehearse(0)
+            self.emitter.rehearse(0)
         operator, allocating, modules = (after - before for after, before in zip(watched, self.unwatched))
         # The container is a module, too.
         costs = {b"operator": operator, b"memory": (allocating - operator) / 2, b"module": modules / (EVENTS + 1)}
         for name, ns in costs.items():
             if ns > 0:
-                self.voice.knob(b"self.cost." + name, b"%d" % round(ns))
+                self.emitter.knob(b"self.cost." + name, b"%d" % round(ns))

@@ -6,7 +6,7 @@ import functools
 import inspect
 
 import lacuna_frames
-from lacuna_voice import Phase
+from lacuna_emitter import Phase
 
 
 class Loader:
@@ -16,13 +16,13 @@ class Loader:
     # spawned or comes from a fork server has nothing of its parent's state.
     KEY = "lacuna_loader"
 
-    def __init__(self, torch, voice, steps):
+    def __init__(self, torch, emitter, steps):
         self.torch = torch
-        self.voice = voice
+        self.emitter = emitter
         self.steps = steps
         self.loaders = 0
         self.described = set()  # numbers of those whose settings were sent
-        self.training_told = False
+        self.training_reported = False
         self.worker = -1
         self.number = 0
         self.batch = 0
@@ -85,17 +85,17 @@ class Loader:
             if not getattr(self, "num_workers", 0):
                 return original(self)
             number = getattr(self, "_lacuna_loader", loader.loaders)
-            with Phase(loader.voice, b"load", "input"):
-                level = loader.voice.open_loader(b"start", 0, number, -1)
+            with Phase(loader.emitter, b"load", "input"):
+                level = loader.emitter.open_loader(b"start", 0, number, -1)
                 try:
                     return original(self)
                 finally:
-                    loader.voice.close(level)
+                    loader.emitter.close(level)
 
         dataloader.__iter__ = __iter__
 
     def wait(self, iterator, original_next):
-        voice = self.voice
+        emitter = self.emitter
         number = getattr(iterator, "_lacuna_loader", 0)
         # Without gradients it is a validation, whose batches are no part of the training step that follows.
         used_up = self.used_up(iterator)
@@ -108,15 +108,15 @@ class Loader:
             iterator._lacuna_batch = yielded or 0
         self.batch = iterator._lacuna_batch
         self.number = number
-        with Phase(voice, b"load", "input"):
+        with Phase(emitter, b"load", "input"):
             # Behind the last batch the workers are ended.
-            level = voice.open_loader(b"stop" if used_up else b"wait", self.batch, number, -1)
+            level = emitter.open_loader(b"stop" if used_up else b"wait", self.batch, number, -1)
             try:
                 batch = original_next(iterator)
                 iterator._lacuna_batch += 1
                 return batch
             finally:
-                voice.close(level)
+                emitter.close(level)
 
     @staticmethod
     def used_up(iterator):
@@ -129,9 +129,9 @@ class Loader:
     def say_knobs(self, source):
         # The settings that are sent last are those of the run: a validation's, without gradients, must not be.
         training = self.torch.is_grad_enabled()
-        if self.training_told and not training:
+        if self.training_reported and not training:
             return
-        self.training_told = training
+        self.training_reported = training
         batch = source.batch_size or getattr(getattr(source, "batch_sampler", None), "batch_size", None)
         knobs = {
             "loader.workers": source.num_workers,
@@ -141,7 +141,7 @@ class Loader:
         if batch:
             knobs["batch"] = batch
         for name, value in knobs.items():
-            self.voice.knob(name.encode(), str(value).encode())
+            self.emitter.knob(name.encode(), str(value).encode())
 
     def say_depth(self, iterator, number):
         """Batches that are ready: in the queue, and those that came out of order."""
@@ -150,7 +150,7 @@ class Loader:
             ready += sum(1 for task in iterator._task_info.values() if len(task) == 2)
         except (AttributeError, NotImplementedError, OSError):
             return
-        self.voice.loader_depth(number, ready)
+        self.emitter.loader_depth(number, ready)
 
     def install_fetch(self, fetch):
         loader = self
@@ -168,11 +168,11 @@ class Loader:
 
     def staged(self, function, stage):
         def call(*arguments, **named):
-            level = self.voice.open_loader(stage, self.batch, self.number, self.worker)
+            level = self.emitter.open_loader(stage, self.batch, self.number, self.worker)
             try:
                 return function(*arguments, **named)
             finally:
-                self.voice.close(level)
+                self.emitter.close(level)
 
         return functools.wraps(function)(call) if hasattr(function, "__name__") else call
 
@@ -187,8 +187,8 @@ class Loader:
             loader.worker = bound.arguments["worker_id"]
             loader.number = loader.handed_on().get(loader.KEY, loader.number)
             lacuna_frames.work_for_another()
-            loader.voice.executions(0)  # what a worker runs is preparation, not the device's work
-            loader.voice.name_thread(f"DataLoader worker {loader.worker}".encode())
+            loader.emitter.executions(0)  # what a worker runs is preparation, not the device's work
+            loader.emitter.name_thread(f"DataLoader worker {loader.worker}".encode())
             bound.arguments["index_queue"] = Orders(loader, bound.arguments["index_queue"])
             return original(*bound.args, **bound.kwargs)
 
@@ -204,11 +204,11 @@ class Orders:
 
     def get(self, *arguments, **named):
         loader = self._loader
-        level = loader.voice.open_loader(b"put", loader.batch, loader.number, loader.worker)
+        level = loader.emitter.open_loader(b"put", loader.batch, loader.number, loader.worker)
         try:
             order = self._queue.get(*arguments, **named)
         finally:
-            loader.voice.close(level)
+            loader.emitter.close(level)
         if isinstance(order, tuple) and order and isinstance(order[0], int):
             loader.batch = order[0]
         return order

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 
-from lacuna_voice import MODULE, PHASE, ROLES
+from lacuna_emitter import MODULE, PHASE, ROLES
 
 
 class StackCost:
@@ -16,9 +16,9 @@ class StackCost:
 
     SAMPLES = 9
 
-    def __init__(self, torch, voice):
+    def __init__(self, torch, emitter):
         self.enabled = getattr(torch, "is_anomaly_enabled", lambda: False)
-        self.voice = voice
+        self.emitter = emitter
         self.wanted = False
         self.samples = []
 
@@ -36,16 +36,16 @@ class StackCost:
         if len(self.samples) == self.SAMPLES:
             self.wanted = False
             middle = sorted(self.samples)[self.SAMPLES // 2]
-            self.voice.knob(b"debug.stack_ns", str(middle).encode())
+            self.emitter.knob(b"debug.stack_ns", str(middle).encode())
 
 
 class Modules:
     """A range for every module's forward, named by its path in the outermost module called. The outermost one with
     gradients switched on is the forward phase. In evaluation mode it is the evaluation, with or without gradients."""
 
-    def __init__(self, torch, voice, steps):
+    def __init__(self, torch, emitter, steps):
         self.torch = torch
-        self.voice = voice
+        self.emitter = emitter
         self.steps = steps
         self.paths = {}
         self.local = threading.local()
@@ -53,7 +53,7 @@ class Modules:
         modules = torch.nn.modules
         self.norms = self.kinds(modules, ("batchnorm", "_BatchNorm"))
         self.biased = self.kinds(modules, ("linear", "Linear"), ("conv", "_ConvNd"))
-        self.stack_cost = StackCost(torch, voice)
+        self.stack_cost = StackCost(torch, emitter)
 
     @staticmethod
     def kinds(modules, *names):
@@ -112,25 +112,25 @@ class Modules:
         stack = self.local.__dict__.setdefault("stack", [])
         if not stack:
             if not getattr(module, "training", True):
-                stack.append((None, self.voice.open(PHASE, b"evaluation")))
+                stack.append((None, self.emitter.open(PHASE, b"evaluation")))
             elif self.torch.is_grad_enabled():
                 self.steps.begin()
-                stack.append((None, self.voice.open(PHASE, b"forward")))
-                self.voice.role(ROLES["activation"])
+                stack.append((None, self.emitter.open(PHASE, b"forward")))
+                self.emitter.role(ROLES["activation"])
                 self.stack_cost.forward_begins()
             self.learn(module)
         if self.norms and isinstance(module, self.norms):
-            self.look_for_bias(module)
+            self.find_bias(module)
         if self.stack_cost.wanted:
             self.stack_cost.in_module(module)
-        stack.append((module, self.voice.open(MODULE, self.path(module))))
+        stack.append((module, self.emitter.open(MODULE, self.path(module))))
 
-    def look_for_bias(self, norm):
+    def find_bias(self, norm):
         """A batch norm subtracts the bias again that the layer in front of it adds."""
         layer = self.local.__dict__.get("leaf")
         if isinstance(layer, self.biased) and getattr(layer, "bias", None) is not None:
             self.norms = ()  # once is enough
-            self.voice.knob(b"conv_bias", b"on")
+            self.emitter.knob(b"conv_bias", b"on")
 
     def after(self, module, arguments, result):
         stack = self.local.__dict__.get("stack")
@@ -139,10 +139,10 @@ class Modules:
         while stack:
             owner, level = stack.pop()
             if owner is module:
-                self.voice.close(level)
+                self.emitter.close(level)
                 if self.norms and not getattr(module, "_modules", None):
                     self.local.leaf = module
                 break
         if len(stack) == 1 and stack[0][0] is None:
-            self.voice.close(stack.pop()[1])
-            self.voice.role(0)
+            self.emitter.close(stack.pop()[1])
+            self.emitter.role(0)

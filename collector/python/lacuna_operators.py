@@ -42,7 +42,7 @@ def read_layout(header):
     return names[:-1]
 
 
-def install_operators(torch, voice, cpu_only, with_inputs):
+def install_operators(torch, emitter, cpu_only, with_inputs):
     """Why operators are not observed, or None when they are."""
     header = os.path.join(os.path.dirname(torch.__file__), "include", "ATen", "record_function.h")
     try:
@@ -52,15 +52,15 @@ def install_operators(torch, voice, cpu_only, with_inputs):
         return f"{header} is not there, so it is not known how to register"
     if scopes is None:
         return f"PyTorch {torch.__version__} declares its observers in a way that this version does not know"
-    result = voice.observe(len(scopes), scopes.index("USER_SCOPE"), with_inputs)
+    result = emitter.observe(len(scopes), scopes.index("USER_SCOPE"), with_inputs)
     if result != 0:
         return f"libtorch_cpu.so is not loaded or has no observers ({result})"
-    find_sequence(torch, voice)
-    voice.executions(cpu_only)
+    find_sequence(torch, emitter)
+    emitter.executions(cpu_only)
     return None
 
 
-def find_sequence(torch, voice):
+def find_sequence(torch, emitter):
     """Shows the observer three operators whose sequence numbers are known, so that it finds where they are kept."""
     peek = getattr(torch.autograd, "_get_sequence_nr", None) or getattr(torch._C._autograd, "_get_sequence_nr", None)
     if peek is None:
@@ -68,12 +68,12 @@ def find_sequence(torch, voice):
     with torch.enable_grad():
         tensor = torch.ones(1, requires_grad=True)
         for _ in range(3):
-            voice.expect_sequence(peek())
+            emitter.expect_sequence(peek())
             tensor.neg()
-    voice.settle_sequence()
+    emitter.settle_sequence()
 
 
-def find_inputs(torch, voice):
+def find_inputs(torch, emitter):
     """Shows the observer operators on tensors whose shapes and types are known, so that it finds where PyTorch keeps the
     inputs of operators. False when it did not."""
     try:
@@ -84,12 +84,12 @@ def find_inputs(torch, voice):
         ):
             first, second = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
             sizes = (ctypes.c_int64 * 3)(*shape)
-            voice.expect_inputs(first._cdata, second._cdata, sizes, number, 0)
+            emitter.expect_inputs(first._cdata, second._cdata, sizes, number, 0)
             first.add(second)
-            voice.expect_inputs(first._cdata, second._cdata, sizes, number, 1)
+            emitter.expect_inputs(first._cdata, second._cdata, sizes, number, 1)
             torch.cat([first, second])
     finally:
-        found = voice.settle_inputs() != 0
+        found = emitter.settle_inputs() != 0
     return found
 
 

@@ -17,7 +17,7 @@ import weakref
 from lacuna_ledger import site
 
 OF_MODELS = ("channels_last", "amp", "fuse", "static_graph")
-LOOKS_FOR_STEPS = 2  # of the first optimizer: a second one (of a discriminator) has stepped by then, too
+STEPS_BEFORE_CHECK = 2  # of the first optimizer: a second one (of a discriminator) has stepped by then, too
 MOST_MODELS = 16  # a program that calls layers one by one has no outermost module
 
 
@@ -294,7 +294,7 @@ class Beginning:
         self.steps += 1
         if self.models is not None:
             self.models.step_ended()
-            if self.steps == LOOKS_FOR_STEPS:
+            if self.steps == STEPS_BEFORE_CHECK:
                 self.models.uninstall()
         if self.steps == 1:
             self.begin()

@@ -13,13 +13,13 @@ import os
 import sys
 import weakref
 
+import lacuna_emitter
 import lacuna_loader
 import lacuna_operators
 import lacuna_torch
 import lacuna_training
-import lacuna_voice
 
-_INJECTION = os.path.abspath(os.path.join(os.path.dirname(lacuna_voice.LIBRARY), "liblacuna_inject.so"))
+_INJECTION = os.path.abspath(os.path.join(os.path.dirname(lacuna_emitter.LIBRARY), "liblacuna_inject.so"))
 
 
 class Places:
@@ -107,14 +107,14 @@ class OptimizerHooks:
 
 
 class Standby:
-    """Stands where a recording's voice stands for lacuna_training.Steps, whose counting never stops."""
+    """Takes the place of a recording's emitter in lacuna_training.Steps, whose counting never stops."""
 
     def __init__(self, torch, library):
         self.torch = torch
         self.library = library
         self.step_ended = library.lacunaInjectStep
         self.step_ended.argtypes = ()
-        self.voice = None  # while a recording runs
+        self.emitter = None  # while a recording runs
         self.places = None
         self.steps = lacuna_training.Steps(self)
         self.optimizers = OptimizerHooks(self)
@@ -128,7 +128,7 @@ class Standby:
 
         @functools.wraps(original)
         def __next__(self):
-            if standby.optimizers.several and standby.voice is None:
+            if standby.optimizers.several and standby.emitter is None:
                 if standby.torch.is_grad_enabled() and not lacuna_loader.Loader.used_up(self):
                     standby.steps.ask_for_batch()
             return original(self)
@@ -142,19 +142,19 @@ class Standby:
         self.turn(recorded)
 
     def turn(self, recorded):
-        if recorded and self.voice is None:
+        if recorded and self.emitter is None:
             self.guarded(self.begin)
-        elif not recorded and self.voice is not None:
+        elif not recorded and self.emitter is not None:
             self.guarded(self.end)
 
     # --- as lacuna_training.Steps calls it
 
     def open_step(self, index, samples):
-        return self.voice.open_step(index, samples) if self.voice is not None else 0
+        return self.emitter.open_step(index, samples) if self.emitter is not None else 0
 
     def close(self, level):
-        if self.voice is not None:
-            self.voice.close(level)
+        if self.emitter is not None:
+            self.emitter.close(level)
             self.settle()
         self.turn(self.step_ended())
 
@@ -172,28 +172,28 @@ class Standby:
             print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)
 
     def begin(self):
-        voice = lacuna_voice.Voice(lacuna_voice.LIBRARY)
-        if not voice.listening():
+        emitter = lacuna_emitter.Emitter(lacuna_emitter.LIBRARY)
+        if not emitter.listening():
             return
-        self.voice = voice
+        self.emitter = emitter
         self.places = Places(self.torch)
         parts = self.parts()
         try:
-            self.optimizers.collect(lambda: lacuna_torch.install(self.torch, voice, parts, self.steps))
+            self.optimizers.collect(lambda: lacuna_torch.install(self.torch, emitter, parts, self.steps))
         finally:
             self.places.remember()
 
     def end(self):
-        voice, self.voice = self.voice, None
+        emitter, self.emitter = self.emitter, None
         self.optimizers.clear()
         self.places.remove()
-        voice.leave()
+        emitter.leave()
 
     def parts(self):
         parts = lacuna_torch.wanted_parts(os.environ.get("LACUNA_TORCH", ""))
         for part, why in self.left_out().items():
             if part in parts:
-                self.voice.knob(f"torch.{part}".encode(), f"not recorded: {why}".encode())
+                self.emitter.knob(f"torch.{part}".encode(), f"not recorded: {why}".encode())
                 parts = tuple(other for other in parts if other != part)
         return parts
 

@@ -24,7 +24,7 @@ program_steps = None  # the Times that hear of the program's own marks
 
 
 class Times:
-    """Stands where a recording's voice stands, and keeps the times."""
+    """Takes the place of a recording's emitter, and keeps the times."""
 
     def __init__(self, path, steps):
         self.path = path
@@ -185,7 +185,7 @@ def watch_backward(torch, times, steps):
 
 
 def prepare(steps_of):
-    """Returns the function to call when PyTorch is there. `steps_of` makes the recording's Steps for a voice. All ranks step
+    """Returns the function to call when PyTorch is there. `steps_of` makes the recording's Steps for a emitter. All ranks step
     together and end together."""
     global program_steps
     times = program_steps = Times(os.environ["LACUNA_STEP_TIMES"], int(os.environ.get("LACUNA_STEPS", "0") or 0))

@@ -11,11 +11,11 @@ import os
 import sys
 
 import lacuna_cost
+import lacuna_emitter
 import lacuna_loader
 import lacuna_modules
 import lacuna_operators
 import lacuna_training
-import lacuna_voice
 
 PARTS = ("operators", "shapes", "memory", "modules", "loader", "steps")
 
@@ -38,37 +38,37 @@ def resume():
         _modules.resume()
 
 
-def install(torch, voice, parts=PARTS, steps=None):
+def install(torch, emitter, parts=PARTS, steps=None):
     """Watches this torch. Each part alone: what a version of PyTorch does not have costs that part only. `steps` have been
     counted so far where the program was on standby."""
-    steps = steps or lacuna_training.Steps(voice)
+    steps = steps or lacuna_training.Steps(emitter)
     cpu_only = lacuna_operators.runs_on_cpu_only(torch)
     observed = False
 
     def operators():
         nonlocal observed
-        why = lacuna_operators.install_operators(torch, voice, cpu_only, "shapes" in parts)
+        why = lacuna_operators.install_operators(torch, emitter, cpu_only, "shapes" in parts)
         if why is not None:
             raise RuntimeError(why)
         observed = True
 
     def shapes():
-        if observed and not lacuna_operators.find_inputs(torch, voice):
+        if observed and not lacuna_operators.find_inputs(torch, emitter):
             raise RuntimeError(f"PyTorch {torch.__version__} keeps the inputs of operators in a way that is not known")
 
     def memory():
-        if voice.watch_memory(cpu_only) == 0:
+        if emitter.watch_memory(cpu_only) == 0:
             raise RuntimeError("no allocator reports")
 
     def steps_and_phases():
-        lacuna_training.install_backward(torch, voice, steps)
-        lacuna_training.install_optimizer(torch, voice, steps)
-        lacuna_training.install_checkpoint(torch, voice, steps)
-        lacuna_training.install_garbage_collection(voice)
+        lacuna_training.install_backward(torch, emitter, steps)
+        lacuna_training.install_optimizer(torch, emitter, steps)
+        lacuna_training.install_checkpoint(torch, emitter, steps)
+        lacuna_training.install_garbage_collection(emitter)
 
     def modules():
         global _modules
-        _modules = lacuna_modules.Modules(torch, voice, steps)
+        _modules = lacuna_modules.Modules(torch, emitter, steps)
         _modules.install()
 
     installers = {
@@ -76,16 +76,16 @@ def install(torch, voice, parts=PARTS, steps=None):
         "shapes": shapes,
         "memory": memory,
         "modules": modules,
-        "loader": lambda: lacuna_loader.Loader(torch, voice, steps).install(),
+        "loader": lambda: lacuna_loader.Loader(torch, emitter, steps).install(),
         "steps": steps_and_phases,
     }
-    voice.knob(b"torch.version", str(getattr(torch, "__version__", "?")).encode())
-    with lacuna_cost.OwnCost(torch, voice):
+    emitter.knob(b"torch.version", str(getattr(torch, "__version__", "?")).encode())
+    with lacuna_cost.OwnCost(torch, emitter):
         for part in parts:
             try:
                 installers[part]()
             except Exception as error:
-                voice.knob(f"torch.{part}".encode(), f"not recorded: {error}".encode())
+                emitter.knob(f"torch.{part}".encode(), f"not recorded: {error}".encode())
                 print(f"lacuna: PyTorch's {part} are not recorded: {error}", file=sys.stderr)
 
 
@@ -100,8 +100,8 @@ def wanted_parts(text):
 def watch(torch):
     """Puts everything in place in a program that has imported torch."""
     try:
-        voice = lacuna_voice.Voice(lacuna_voice.LIBRARY)
-        if voice.listening():
-            install(torch, voice, wanted_parts(os.environ.get("LACUNA_TORCH", "")))
+        emitter = lacuna_emitter.Emitter(lacuna_emitter.LIBRARY)
+        if emitter.listening():
+            install(torch, emitter, wanted_parts(os.environ.get("LACUNA_TORCH", "")))
     except Exception as error:
         print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 
-from lacuna_voice import PHASE, ROLES, Phase
+from lacuna_emitter import PHASE, ROLES, Phase
 
 
 class Steps:
@@ -24,8 +24,8 @@ class Steps:
 
     first_ns = None  # when this program's first step began; the package lacuna reads it
 
-    def __init__(self, voice):
-        self.voice = voice
+    def __init__(self, emitter):
+        self.emitter = emitter
         self.index = 0
         self.signs = 0  # of training, so far
         self.level = None
@@ -49,7 +49,7 @@ class Steps:
             return
         if Steps.first_ns is None:
             Steps.first_ns = time.monotonic_ns()
-        self.level = self.voice.open_step(self.index, samples)
+        self.level = self.emitter.open_step(self.index, samples)
         self.thread = threading.get_ident()
 
     def ask_for_batch(self):
@@ -75,7 +75,7 @@ class Steps:
         self.others = 0
         if self.level is None or self.thread != threading.get_ident():
             return
-        self.voice.close(self.level)
+        self.emitter.close(self.level)
         self.level = None
         self.index += 1
 
@@ -84,10 +84,10 @@ class Modes:
     """Settings of PyTorch that change what every step costs. They count where a backward pass begins, so they are read
     there; a program may switch them on around each pass, or for a validation. They are reported when they change."""
 
-    def __init__(self, torch, voice):
+    def __init__(self, torch, emitter):
         self.torch = torch
-        self.voice = voice
-        self.told = {}
+        self.emitter = emitter
+        self.reported = {}
         self.anomaly = getattr(torch, "is_anomaly_enabled", lambda: False)
         autograd = getattr(getattr(torch, "_C", None), "_autograd", None)
         self.profiler = getattr(autograd, "_profiler_type", lambda: None)
@@ -118,27 +118,27 @@ class Modes:
             self.tell = lambda: None
             return
         for name, value in found.items():
-            if value is not None and self.told.get(name) != value:
-                self.told[name] = value
-                self.voice.knob(name.encode(), value.encode())
+            if value is not None and self.reported.get(name) != value:
+                self.reported[name] = value
+                self.emitter.knob(name.encode(), value.encode())
 
 
-def install_backward(torch, voice, steps):
+def install_backward(torch, emitter, steps):
     original = torch.autograd.backward
-    modes = Modes(torch, voice)
+    modes = Modes(torch, emitter)
 
     @functools.wraps(original)
     def backward(*arguments, **named):
         steps.begin()
         modes.tell()
-        with Phase(voice, b"backward", "gradient"):
+        with Phase(emitter, b"backward", "gradient"):
             return original(*arguments, **named)
 
     backward._torchdynamo_disable = True
     torch.autograd.backward = backward
 
 
-def install_optimizer(torch, voice, steps):
+def install_optimizer(torch, emitter, steps):
     """PyTorch's own hooks around every optimizer's step. A step that raises leaves its phase open until the next range
     of this thread that encloses it is closed."""
     hooks = sys.modules["torch.optim.optimizer"]
@@ -147,7 +147,7 @@ def install_optimizer(torch, voice, steps):
 
     def before(optimizer, arguments, named):
         steps.begin()
-        phase = Phase(voice, b"optimizer", "optimizer")
+        phase = Phase(emitter, b"optimizer", "optimizer")
         open_phases[id(optimizer), threading.get_ident()] = phase
         phase.__enter__()
 
@@ -158,14 +158,14 @@ def install_optimizer(torch, voice, steps):
         known = attributed.get(id(optimizer))
         if known is None or known() is not optimizer:
             attributed[id(optimizer)] = weakref.ref(optimizer)
-            attribute_memory(voice, optimizer)
+            attribute_memory(emitter, optimizer)
         steps.end(optimizer)
 
     hooks.register_optimizer_step_pre_hook(before)
     hooks.register_optimizer_step_post_hook(after)
 
 
-def install_checkpoint(torch, voice, steps):
+def install_checkpoint(torch, emitter, steps):
     """torch.save, and what the program waits for behind it until the file is on the disk, before training goes on."""
     saved = None  # by which thread, at which sign of training
 
@@ -176,7 +176,7 @@ def install_checkpoint(torch, voice, steps):
         @functools.wraps(original)
         def save(*arguments, **named):
             nonlocal saved
-            with Phase(voice, b"checkpoint", "other"):
+            with Phase(emitter, b"checkpoint", "other"):
                 result = original(*arguments, **named)
             saved = now()
             return result
@@ -188,7 +188,7 @@ def install_checkpoint(torch, voice, steps):
         def sync(*arguments, **named):
             if saved != now():
                 return original(*arguments, **named)
-            with Phase(voice, b"checkpoint sync", "other"):
+            with Phase(emitter, b"checkpoint sync", "other"):
                 return original(*arguments, **named)
 
         return sync
@@ -200,7 +200,7 @@ def install_checkpoint(torch, voice, steps):
                 setattr(os, name, syncs(getattr(os, name)))
 
 
-def install_garbage_collection(voice):
+def install_garbage_collection(emitter):
     """A range for each collection of all generations; of the young ones, which take microseconds, there are thousands."""
     oldest = len(gc.get_threshold()) - 1
     levels = {}
@@ -208,20 +208,20 @@ def install_garbage_collection(voice):
     def collects(phase, info):
         thread = threading.get_ident()
         if phase == "start" and info["generation"] >= oldest:
-            levels[thread] = voice.open(PHASE, b"garbage collection")
+            levels[thread] = emitter.open(PHASE, b"garbage collection")
         elif phase == "stop" and thread in levels:
-            voice.close(levels.pop(thread))
+            emitter.close(levels.pop(thread))
 
     gc.callbacks.append(collects)
 
 
-def attribute_memory(voice, optimizer):
+def attribute_memory(emitter, optimizer):
     """After an optimizer's first step it is known what its long-lived memory is for."""
 
     def say(tensor, role, name):
         storage = tensor.untyped_storage()
         device = tensor.device.index if tensor.device.type == "cuda" else -1
-        voice.tensor(storage.data_ptr(), storage.nbytes(), ROLES[role], device or 0 if device != -1 else -1, name)
+        emitter.tensor(storage.data_ptr(), storage.nbytes(), ROLES[role], device or 0 if device != -1 else -1, name)
 
     try:
         for number, group in enumerate(optimizer.param_groups):

@@ -11,7 +11,7 @@ from typing import IO, Optional, Union, cast
 
 from . import _control, _steps
 from ._program import Error, program
-from ._recorder import is_recorded, look_again, recorder
+from ._recorder import is_recorded, check_again, recorder
 from ._trace import Trace
 
 _one_at_a_time = threading.Lock()
@@ -109,8 +109,8 @@ class _Session:
             if not piece:
                 raise Error(self._words(cast(IO[bytes], self.child.stderr).read()))
             text += piece
-            *whole, rest = text.split(b"\0")
-            for line in whole:
+            *lines, rest = text.split(b"\0")
+            for line in lines:
                 kind, _, value = os.fsdecode(line).partition(" ")
                 if kind == "ready":
                     return value
@@ -125,7 +125,7 @@ class _Session:
         os.environ[name] = value
 
     def _join(self, folder: str) -> None:
-        look_again()
+        check_again()
         found = recorder()
         if found is None:
             raise Error(f"the recorder {os.environ.get('NVTX_INJECTION64_PATH')} cannot be loaded. "
@@ -144,7 +144,7 @@ class _Session:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        look_again()
+        check_again()
 
     def _abandon(self, path: pathlib.Path) -> None:
         """Nothing was recorded."""

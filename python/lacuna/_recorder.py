@@ -16,15 +16,15 @@ class Recorder:
     """The functions of the two libraries. They are too short to be worth giving up the interpreter's lock for."""
 
     def __init__(self, injected: pathlib.Path) -> None:
-        voice = ctypes.PyDLL(str(injected.with_name("liblacuna_torch.so")))
+        emitter = ctypes.PyDLL(str(injected.with_name("liblacuna_torch.so")))
         control = ctypes.PyDLL(str(injected))
-        self.open = voice.lacunaTorchOpen
+        self.open = emitter.lacunaTorchOpen
         self.open.argtypes, self.open.restype = (ctypes.c_uint32, ctypes.c_char_p), ctypes.c_int
-        self.close = voice.lacunaTorchClose
+        self.close = emitter.lacunaTorchClose
         self.close.argtypes, self.close.restype = (ctypes.c_int,), None
-        self.step = voice.lacunaTorchProgramStep
+        self.step = emitter.lacunaTorchProgramStep
         self.step.argtypes, self.step.restype = (ctypes.c_int64, ctypes.c_int64), None
-        self._listen = voice.lacunaTorchRecord
+        self._listen = emitter.lacunaTorchRecord
         self._listen.argtypes, self._listen.restype = (ctypes.c_int,), None
         self._join = control.lacunaInjectStart
         self._join.argtypes, self._join.restype = (ctypes.c_char_p, ctypes.c_int), ctypes.c_int
@@ -65,7 +65,7 @@ class Recorder:
 
 
 _known: Optional[Recorder] = None
-_looked = False
+_checked = False
 
 
 def is_recorded() -> bool:
@@ -75,17 +75,17 @@ def is_recorded() -> bool:
 
 def recorder() -> Optional[Recorder]:
     """The recorder of this process, or None where nobody records it."""
-    global _known, _looked
-    if not _looked:
-        _looked = True
+    global _known, _checked
+    if not _checked:
+        _checked = True
         _known = _load()
     return _known
 
 
-def look_again() -> None:
+def check_again() -> None:
     """Whether this process is recorded has changed."""
-    global _looked
-    _looked = False
+    global _checked
+    _checked = False
 
 
 def _load() -> Optional[Recorder]:

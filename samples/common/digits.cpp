@@ -55,8 +55,8 @@ std::vector<std::string> linesOf(const std::string& file) {
   int got = 0;
   while ((got = ::gzread(input, buffer.data(), buffer.size())) > 0)
     text.append(buffer.data(), static_cast<std::size_t>(got));
-  const bool whole = ::gzclose(input) == Z_OK;  // nothing else shows that data end early
-  if (got < 0 || !whole) throw std::runtime_error(file + ": is damaged or ends early (gzip)");
+  const bool complete = ::gzclose(input) == Z_OK;  // nothing else shows that data end early
+  if (got < 0 || !complete) throw std::runtime_error(file + ": is damaged or ends early (gzip)");
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

@@ -114,7 +114,7 @@ class PiecewiseVector {
       parts_.push_back(add(pieces_ == 1 ? name : name + "_" + std::to_string(i), rt::full({length}, value)));
     }
   }
-  [[nodiscard]] Tensor whole() const { return parts_.size() == 1 ? parts_[0] : rt::concat(parts_, 0); }
+  [[nodiscard]] Tensor joined() const { return parts_.size() == 1 ? parts_[0] : rt::concat(parts_, 0); }
 
  private:
   std::int64_t size_, pieces_;
@@ -151,7 +151,7 @@ class Net : public rt::nn::Module {
 
  private:
   Tensor layer(const Tensor& x, std::size_t number) const {
-    const Tensor normal = rt::batchNorm(x, scales_[number].whole(), shifts_[number].whole(), {}, {}, true);
+    const Tensor normal = rt::batchNorm(x, scales_[number].joined(), shifts_[number].joined(), {}, {}, true);
     Tensor out = rt::relu(normal);
     if (syncs) watched_ += rt::mean(out.detach()).item();
     return out;

@@ -101,7 +101,7 @@ class Attacker:
         """Whether a file that is only read is another now; then it is as it was again."""
         wrong = None
         if mutant.is_folder:
-            if command.takes_folder or not self.is_whole(mutant):
+            if command.takes_folder or not self.is_complete(mutant):
                 wrong = None if command.takes_folder else ("changed input", "the folder was changed")
                 shutil.rmtree(self.mutant, ignore_errors=True)
                 mutant.place(self.mutant)
@@ -117,7 +117,7 @@ class Attacker:
                 path.write_bytes(held)
         return wrong
 
-    def is_whole(self, mutant):
+    def is_complete(self, mutant):
         there = {f"{seeds.IN_FOLDER}{path.name}": path for path in self.mutant.iterdir()} if self.mutant.is_dir() else {}
         return there.keys() == mutant.files.keys() and all(there[name].read_bytes() == held for name, held in mutant.files.items() if isinstance(held, bytes))
 
@@ -128,8 +128,8 @@ class Attacker:
         stdout, stderr = self.folder / "stdout", self.folder / "stderr"
         ended = watch.run(self.words(command, subject), self.folder, stdout, stderr, self.limits, self.environment)
         with open(stderr, "rb") as file:
-            said = file.read(1 << 20)
-        wrong = verdict.ending(ended, said, command.codes, command.silent, command.message)
+            output = file.read(1 << 20)
+        wrong = verdict.ending(ended, output, command.codes, command.silent, command.message)
         if wrong:
             return wrong
         if ended.code == 0 or stdout.stat().st_size > 0 and command.printed is verdict.plain:
@@ -157,11 +157,11 @@ class Attacker:
     def reopened(self, name):
         ended = watch.run([str(self.bin / "lacuna"), "info", "--json", f"out/{name}"], self.folder, self.folder / "stdout", self.folder / "stderr", self.limits,
                           self.environment)
-        said = (self.folder / "stderr").read_bytes()
-        if ended.code == 1 and EMPTY.search(said):
+        output = (self.folder / "stderr").read_bytes()
+        if ended.code == 1 and EMPTY.search(output):
             return ""
         if ended.code != 0:
-            return f"does not open again: exit {ended.code}, signal {ended.signal}: {said[:200]!r}"
+            return f"does not open again: exit {ended.code}, signal {ended.signal}: {output[:200]!r}"
         return verdict.of_file(self.folder / "stdout", verdict.strict_json)
 
     def kept(self, number, mutant, command, subject, wrong):

@@ -130,7 +130,7 @@ class Mutants(unittest.TestCase):
             native.unzstd(native.zstd(b"\0" * (2 << 20)), most=1 << 20)
 
     @unittest.skipUnless(native.XXHASH, "libxxhash is not here")
-    def test_files_of_hostile_rows_are_whole(self):
+    def test_files_of_hostile_rows_are_complete(self):
         build_lcn.TABLES.clear()
         build_lcn.learn(TRACE)
         for n in range(5):

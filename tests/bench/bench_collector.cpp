@@ -206,8 +206,8 @@ class Measurement {
     std::FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) fail("cannot start " + command);
     char line[256] = "";
-    const bool said = std::fgets(line, sizeof line, pipe) != nullptr;
-    if (pclose(pipe) != 0 || !said) fail("this failed: " + command);
+    const bool gotLine = std::fgets(line, sizeof line, pipe) != nullptr;
+    if (pclose(pipe) != 0 || !gotLine) fail("this failed: " + command);
     if (runOptions != nullptr) bytes_ = static_cast<double>(fs::file_size(trace));
     return line;
   }
@@ -291,9 +291,9 @@ int main(int argc, char** argv) {
   }
   Measurement measurement;
   double floor = 0, range = 0, overFloor = 0, calledOverFloor = 0;
-  const std::string said = measurement.ask("measure-ranges", "");
-  if (std::sscanf(said.c_str(), "%lf %lf %lf %lf", &floor, &range, &overFloor, &calledOverFloor) != 4) {
-    fail("no figures: " + said);
+  const std::string output = measurement.ask("measure-ranges", "");
+  if (std::sscanf(output.c_str(), "%lf %lf %lf %lf", &floor, &range, &overFloor, &calledOverFloor) != 4) {
+    fail("no figures: " + output);
   }
   const long loops = calibrate();
   const auto units = static_cast<long>(kRangePairs.seconds * 1e6);

@@ -152,7 +152,7 @@ TEST_F(DoctorTest, SamplesAreTriedAsARunTriesThem) {
   EXPECT_THAT(samples.remedy, HasSubstr("ulimit -n"));
 }
 
-TEST_F(DoctorTest, LittleSharedMemoryIsSaidForWhatItIs) {
+TEST_F(DoctorTest, LittleSharedMemoryIsReported) {
   if (withSharedMemory("64m").empty()) GTEST_SKIP() << "file systems cannot be mounted here";
   const Finding little = examine("", withSharedMemory("64m")).at("shared_memory");
   EXPECT_EQ(little.state, "limited");
@@ -196,11 +196,11 @@ TEST_F(DoctorTest, EachRefusalOfCuptiHasItsRemedy) {
   }
 }
 
-TEST_F(DoctorTest, LittleRoomForTracesIsSaid) {
+TEST_F(DoctorTest, LittleRoomForTracesIsReported) {
   if (withSharedMemory("8m").empty()) GTEST_SKIP() << "file systems cannot be mounted here";
   const Finding output = examine("", withSharedMemory("8m") + "sh -c 'cd /dev/shm; exec \"$@\"' sh ").at("output");
   EXPECT_EQ(output.state, "limited");
-  EXPECT_EQ(output.detail, "/dev/shm has 8.00 MiB free. That is too little for most traces.");
+  EXPECT_EQ(output.detail, "/dev/shm has 8.00 MiB free. Most traces need more.");
   EXPECT_THAT(output.remedy, HasSubstr("Make room, or name a file elsewhere"));
 }
 
@@ -218,12 +218,12 @@ TEST_F(DoctorTest, WhatKilledRunsLeftIsNamedAndRemoved) {
   EXPECT_THAT(found.detail, HasSubstr("lacuna-self-dead ("));
   EXPECT_EQ(found.remedy, "lacuna doctor --clean");
   fs::remove(folder_ / "lacuna-self-dead");
-  const std::string said = doctor("--clean", "", temporary + before);
-  EXPECT_THAT(said, HasSubstr("removed /dev/shm/lacuna-dead ("));
+  const std::string cleaned = doctor("--clean", "", temporary + before);
+  EXPECT_THAT(cleaned, HasSubstr("removed /dev/shm/lacuna-dead ("));
   EXPECT_FALSE(fs::exists(folder_ / "lacuna-self-dead"));
 }
 
-TEST_F(DoctorTest, ALimitOfFilesIsSaid) {
+TEST_F(DoctorTest, ALimitOfFilesIsReported) {
   const Finding output = examine("", "prlimit --fsize=1048576 ").at("output");
   EXPECT_EQ(output.state, "limited");
   EXPECT_THAT(output.detail, HasSubstr("Files may be 1.00 MiB long at most (ulimit -f)"));

@@ -47,57 +47,57 @@ def added_up(account, suffix):
     return now
 
 
-def check_prediction(said, finding):
+def check_prediction(explained, finding):
     """The replay's own chain ends at the step that the gain begins with."""
-    prediction = said["prediction"]
+    prediction = explained["prediction"]
     now = prediction["changed_ns"]
     for limit in prediction["limits"]:
         if limit["of"] == "step":
             check(limit["before_ns"] == now, f"a limit on the step breaks the chain: {limit}")
             now = limit["after_ns"]
-    values = [term["value"] for term in said["gain"]["terms"]]
+    values = [term["value"] for term in explained["gain"]["terms"]]
     check(now == prediction["result_ns"] and now in values, f"the gain does not begin at the prediction: {values} {now}")
     check(prediction["replayed_ns"] == finding["base_ns_per_step"] and prediction["replayed_ns"] in values, "nor at the unchanged replay")
 
 
 def check_json(file, number, finding):
-    said = json.loads(lacuna("report", file, "--explain", str(number), "--json").stdout)
-    check((said["number"], said["id"], said["title"]) == (number, finding["id"], finding["title"]), f"another finding: {said['title']}")
+    explained = json.loads(lacuna("report", file, "--explain", str(number), "--json").stdout)
+    check((explained["number"], explained["id"], explained["title"]) == (number, finding["id"], finding["title"]), f"another finding: {explained['title']}")
     basis = finding["gain_basis"]
     if basis == "none":
-        check(said["gain"] is None and said["not_predicted"] == finding["not_predicted"], f"a gain from nothing: {said}")
-        return said
+        check(explained["gain"] is None and explained["not_predicted"] == finding["not_predicted"], f"a gain from nothing: {explained}")
+        return explained
     if basis == "bytes":
-        check(added_up(said["gain"], "bytes") == finding["predicted_gain_bytes"], f"bytes do not add up: {said['gain']}")
-        return said
+        check(added_up(explained["gain"], "bytes") == finding["predicted_gain_bytes"], f"bytes do not add up: {explained['gain']}")
+        return explained
     for part, key in (("gain", "predicted_gain_ns_per_step"), ("low", "gain_low_ns_per_step"), ("high", "gain_high_ns_per_step")):
-        check(added_up(said[part], "ns") == said[part]["result_ns"] == finding[key], f"{file} {number}: {part} is not {finding[key]}: {said[part]}")
-    check((said["prediction"] is not None) == (basis in ("replay", "upper_bound")), f"a replay of {basis}")
-    if said["prediction"]:
-        check_prediction(said, finding)
-    return said
+        check(added_up(explained[part], "ns") == explained[part]["result_ns"] == finding[key], f"{file} {number}: {part} is not {finding[key]}: {explained[part]}")
+    check((explained["prediction"] is not None) == (basis in ("replay", "upper_bound")), f"a replay of {basis}")
+    if explained["prediction"]:
+        check_prediction(explained, finding)
+    return explained
 
 
 def amounts(line):
     return [float(number) * UNITS[unit] for number, unit in re.findall(r"(-?\d+(?:\.\d+)?) (ns|µs|ms|s|B|KiB|MiB|GiB)\b", line)]
 
 
-def check_text(file, number, said):
+def check_text(file, number, explained):
     """Text has the same numbers, to three digits, and 80 columns."""
     text = lacuna("report", file, "--explain", str(number)).stdout
     lines = text.splitlines()
     check(text.startswith(f"finding {number}: ") and all(len(line) <= 80 for line in lines), f"the layout of {file} {number}:\n{text}")
-    if said["gain"] is None:
+    if explained["gain"] is None:
         check("not predicted: " in text and "computed" not in text, f"a gain from nothing: {text}")
         return
-    suffix = "bytes" if said["gain_basis"] == "bytes" else "ns"
+    suffix = "bytes" if explained["gain_basis"] == "bytes" else "ns"
     account = lines[lines.index("how the gain was computed") + 1:]
-    for term, line in zip(said["gain"]["terms"], account):
+    for term, line in zip(explained["gain"]["terms"], account):
         wanted = term["after_" + suffix]
         shown = amounts(line)
         check(term["name"] in line and shown and (abs(shown[-1] - wanted) <= 0.006 * abs(wanted) or wanted > 120e9), f"{line!r} is not {term}")
     result = next(line for line in account if line.startswith("  gain "))
-    wanted = said["gain"]["result_" + suffix]
+    wanted = explained["gain"]["result_" + suffix]
     check("decided by" in result and abs(amounts(result)[0] - wanted) <= 0.006 * wanted, f"{result!r} is not {wanted}")
 
 
@@ -106,8 +106,8 @@ def check_trace(file):
     for number, finding in enumerate(findings, 1):
         check_text(file, number, check_json(file, number, finding))
     past = lacuna("report", file, "--explain", str(len(findings) + 1))
-    told = "no findings" if not findings else "the report has finding"
-    check(past.returncode == 1 and not past.stdout and told in past.stderr, f"a number past the last: {past.returncode} {past.stderr}")
+    expected = "no findings" if not findings else "the report has finding"
+    check(past.returncode == 1 and not past.stdout and expected in past.stderr, f"a number past the last: {past.returncode} {past.stderr}")
     return {finding["gain_basis"] for finding in findings}
 
 

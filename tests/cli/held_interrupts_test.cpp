@@ -16,7 +16,7 @@
 namespace lacuna::cli {
 namespace {
 
-TEST(HeldInterrupts, OneThatComesIsToldAndEndsNothing) {
+TEST(HeldInterrupts, OneThatComesIsReportedAndEndsNothing) {
   sigset_t before;
   sigset_t after;
   ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &before), 0);
@@ -41,7 +41,7 @@ TEST(HeldInterrupts, WhatIsIgnoredIsNone) {
 }
 
 /// The same of what is laid out in a trace: the interrupt comes while the thread has it blocked, as one does meanwhile.
-TEST(AddTimeline, AnInterruptIsToldAndTheTraceIsWhole) {
+TEST(AddTimeline, AnInterruptIsReportedAndTheTraceIsComplete) {
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("lacuna-timeline-test-" + std::to_string(getpid()) + ".lcn");
   auto writer = prof::Writer::create(file);

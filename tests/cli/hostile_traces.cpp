@@ -25,7 +25,7 @@ bool write(const std::filesystem::path& file, unsigned seed, bool isKineto) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::filesystem::path folder(argv[1]);
-  const bool whole = write(folder / "own.lcn", 1, false) && write(folder / "own2.lcn", 2, false) &&
-                     write(folder / "kineto.lcn", 3, true);
-  return whole ? 0 : 1;
+  const bool complete = write(folder / "own.lcn", 1, false) && write(folder / "own2.lcn", 2, false) &&
+                        write(folder / "kineto.lcn", 3, true);
+  return complete ? 0 : 1;
 }

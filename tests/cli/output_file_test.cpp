@@ -53,8 +53,8 @@ constexpr std::array kWritings = {
 class OutputFiles : public testing::Test {
  protected:
   OutputFiles() {
-    EXPECT_EQ(lacuna("generate -o a.lcn --steps 4 --seed 1"), 0) << said();
-    EXPECT_EQ(lacuna("generate -o b.lcn --steps 4 --seed 2"), 0) << said();
+    EXPECT_EQ(lacuna("generate -o a.lcn --steps 4 --seed 1"), 0) << errorText();
+    EXPECT_EQ(lacuna("generate -o b.lcn --steps 4 --seed 2"), 0) << errorText();
     EXPECT_TRUE(prof::createRecording(dir_ / "run.recording", {.sharedMemory = false}).ok());
     fs::create_directory(dir_ / "capture");
     fs::copy_file(LACUNA_TEST_DATA "/cupti/every-kind/cupti-1.raw", dir_ / "capture" / "cupti-1.raw");
@@ -76,7 +76,7 @@ class OutputFiles : public testing::Test {
     std::ifstream file(dir_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  [[nodiscard]] std::string said() const { return read("err.txt"); }
+  [[nodiscard]] std::string errorText() const { return read("err.txt"); }
   [[nodiscard]] std::size_t files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir_.path()), fs::directory_iterator()));
   }
@@ -89,7 +89,7 @@ TEST_F(OutputFiles, NoCommandReplacesAFileUnasked) {
   for (const Writing& writing : kWritings) {
     const std::size_t before = files();
     EXPECT_EQ(lacuna(writing, "precious"), writing.refusal) << writing.words;
-    EXPECT_THAT(said(), HasSubstr("precious: is there already; give --force to replace it or choose another name"))
+    EXPECT_THAT(errorText(), HasSubstr("precious: is there already; give --force to replace it or choose another name"))
         << writing.words;
     EXPECT_EQ(read("precious"), "of years") << writing.words;
     EXPECT_THAT(read("out.txt"), IsEmpty()) << writing.words;
@@ -97,14 +97,14 @@ TEST_F(OutputFiles, NoCommandReplacesAFileUnasked) {
   }
 }
 
-TEST_F(OutputFiles, ForceReplacesAFileByAWholeOne) {
+TEST_F(OutputFiles, ForceReplacesAFileByACompleteOne) {
   for (const Writing& writing : kWritings) {
     const std::string_view words = writing.words;
     // One goes on to its Python, the other needs the CUDA toolkit's headers.
     if (words.starts_with("calibrate") || words.starts_with("convert capture")) continue;
     put("old", "of years");
     fs::create_hard_link(dir_ / "old", dir_ / "kept");
-    EXPECT_EQ(lacuna(writing, "old", "--force"), 0) << writing.words << said();
+    EXPECT_EQ(lacuna(writing, "old", "--force"), 0) << writing.words << errorText();
     EXPECT_NE(read("old"), "of years") << writing.words;
     EXPECT_EQ(read("kept"), "of years") << writing.words << ": it was written into, not replaced";
     fs::remove(dir_ / "kept");
@@ -120,14 +120,15 @@ TEST_F(OutputFiles, AFileThatIsReadIsNeverWritten) {
     if (std::string_view(writing.words).find(" a.lcn") == std::string_view::npos) continue;
     for (const char* spelling : {"a.lcn", "./a.lcn", "sub/../a.lcn", "hard.lcn", "soft.lcn"}) {
       EXPECT_EQ(lacuna(writing, spelling, "--force"), writing.refusal) << writing.words << spelling;
-      EXPECT_THAT(said(), AllOf(HasSubstr(std::string(spelling) + ": is "), HasSubstr("name another file to write")))
+      EXPECT_THAT(errorText(),
+                  AllOf(HasSubstr(std::string(spelling) + ": is "), HasSubstr("name another file to write")))
           << writing.words;
       EXPECT_EQ(read("a.lcn"), before) << writing.words << spelling;
     }
   }
   EXPECT_EQ(lacuna("merge b.lcn a.lcn --force -o hard.lcn"), 1) << "the second of the inputs";
   EXPECT_EQ(lacuna("convert capture -o capture/cupti-1.raw --to lcn --force"), 1) << "a file of a folder that is read";
-  EXPECT_THAT(said(), HasSubstr("capture/cupti-1.raw: is in capture, which is read"));
+  EXPECT_THAT(errorText(), HasSubstr("capture/cupti-1.raw: is in capture, which is read"));
 }
 
 TEST_F(OutputFiles, TheFormerSpellingIsRefusedWithTheNewOne) {
@@ -140,7 +141,7 @@ TEST_F(OutputFiles, TheFormerSpellingIsRefusedWithTheNewOne) {
                                       std::pair("recover a.lcn new.lcn", "lacuna recover a.lcn -o new.lcn"),
                                       std::pair("generate new.lcn", "lacuna generate -o new.lcn")}) {
     EXPECT_EQ(lacuna(words), 2) << words;
-    EXPECT_THAT(said(), HasSubstr(remedy)) << words;
+    EXPECT_THAT(errorText(), HasSubstr(remedy)) << words;
   }
   EXPECT_EQ(read("c.lcn"), "of years");
   EXPECT_FALSE(fs::exists(dir_ / "new.lcn"));
@@ -149,7 +150,7 @@ TEST_F(OutputFiles, TheFormerSpellingIsRefusedWithTheNewOne) {
 TEST_F(OutputFiles, ForceWithoutAFileToWriteIsMisuse) {
   for (const char* words : {"report a.lcn --force", "check a.lcn --baseline b.lcn --force"}) {
     EXPECT_EQ(lacuna(words), 2) << words;
-    EXPECT_THAT(said(), HasSubstr("--force is for the file that --")) << words;
+    EXPECT_THAT(errorText(), HasSubstr("--force is for the file that --")) << words;
   }
 }
 
@@ -158,23 +159,23 @@ TEST_F(OutputFiles, ALinkLeadsToWhatIsReplacedAndStays) {
   fs::create_symlink("target.json", dir_ / "link.json");
   EXPECT_EQ(lacuna("convert a.lcn -o link.json"), 1);
   EXPECT_EQ(read("target.json"), "of years");
-  EXPECT_EQ(lacuna("convert a.lcn -o link.json --force"), 0) << said();
+  EXPECT_EQ(lacuna("convert a.lcn -o link.json --force"), 0) << errorText();
   EXPECT_TRUE(fs::is_symlink(dir_ / "link.json"));
   EXPECT_THAT(read("target.json"), HasSubstr("traceEvents"));
   fs::create_symlink("nothing.json", dir_ / "broken.json");
   for (const char* force : {"", " --force"}) {
     EXPECT_EQ(lacuna(std::string("convert a.lcn -o broken.json") + force), 1);
-    EXPECT_THAT(said(), HasSubstr("broken.json: it is a link to nothing; name another file"));
+    EXPECT_THAT(errorText(), HasSubstr("broken.json: it is a link to nothing; name another file"));
   }
 }
 
 TEST_F(OutputFiles, DevicesPipesAndOpenFilesAreInNobodysWay) {
-  EXPECT_EQ(lacuna("convert -q a.lcn -o /dev/null --to chrome"), 0) << said();
-  EXPECT_EQ(lacuna("generate -o /dev/null --events 100"), 0) << said();
-  EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt >got.txt"), 0) << said();
+  EXPECT_EQ(lacuna("convert -q a.lcn -o /dev/null --to chrome"), 0) << errorText();
+  EXPECT_EQ(lacuna("generate -o /dev/null --events 100"), 0) << errorText();
+  EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt >got.txt"), 0) << errorText();
   const std::string stacks = read("got.txt");
   EXPECT_THAT(stacks, testing::StartsWith("loader worker 0;")) << "nothing but the stacks";
-  EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt | cat >got.txt"), 0) << said();
+  EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt | cat >got.txt"), 0) << errorText();
   EXPECT_EQ(read("got.txt"), stacks);
   ASSERT_EQ(::mkfifo((dir_ / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(shell("convert -q a.lcn -o pipe --to folded", ">out.txt 2>err.txt & cat pipe >got.txt; wait $!"), 0);
@@ -186,7 +187,7 @@ TEST_F(OutputFiles, DevicesPipesAndOpenFilesAreInNobodysWay) {
 TEST_F(OutputFiles, AFileThatTheShellAppendsToKeepsWhatItHas) {
   put("log.txt", "of years\n");
   EXPECT_EQ(shell("convert -q a.lcn -o /dev/stdout --to folded", "2>err.txt >>log.txt"), 1);
-  EXPECT_THAT(said(), HasSubstr("/dev/stdout: is there already"));
+  EXPECT_THAT(errorText(), HasSubstr("/dev/stdout: is there already"));
   EXPECT_EQ(read("log.txt"), "of years\n");
 }
 
@@ -194,18 +195,18 @@ TEST_F(OutputFiles, AFileThatTheShellAppendsToKeepsWhatItHas) {
 TEST_F(OutputFiles, ARunRefusesAFileThatIsThereBeforeItStartsTheProgram) {
   put("old.lcn", "of years");
   EXPECT_EQ(lacuna("run -q -o old.lcn -- touch started"), 127);
-  EXPECT_THAT(said(), HasSubstr("old.lcn: is there already; give --force to replace it or choose another name"));
+  EXPECT_THAT(errorText(), HasSubstr("old.lcn: is there already; give --force to replace it or choose another name"));
   EXPECT_EQ(read("old.lcn"), "of years");
   EXPECT_FALSE(fs::exists(dir_ / "started"));
   EXPECT_FALSE(fs::exists(dir_ / "old.lcn.recording"));
-  EXPECT_EQ(lacuna("run -q --force -o old.lcn -- touch started"), 0) << said();
+  EXPECT_EQ(lacuna("run -q --force -o old.lcn -- touch started"), 0) << errorText();
   EXPECT_TRUE(fs::exists(dir_ / "started"));
   EXPECT_NE(read("old.lcn"), "of years");
 }
 
 TEST_F(OutputFiles, ARunWithoutANameTakesOneThatIsFree) {
   put("true.lcn", "of years");
-  EXPECT_EQ(lacuna("run -q -- true"), 0) << said();
+  EXPECT_EQ(lacuna("run -q -- true"), 0) << errorText();
   EXPECT_EQ(read("true.lcn"), "of years");
   EXPECT_TRUE(fs::exists(dir_ / "true-2.lcn"));
 }

@@ -33,14 +33,14 @@ class RunOptions : public testing::Test {
             .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  std::string said() {
+  std::string errorText() {
     std::ifstream file(folder_ / "err.txt");
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
   std::string refused(const std::string& options) {
     EXPECT_EQ(run(options), 2) << options;
     EXPECT_FALSE(fs::exists(folder_ / "ran")) << options;
-    return said();
+    return errorText();
   }
 
   fs::path folder_ = fs::temp_directory_path() / ("lacuna-run-options-test-" + std::to_string(::getpid()));
@@ -57,14 +57,14 @@ TEST_F(RunOptions, AnEmptyValueIsNotTheDefault) {
 TEST_F(RunOptions, TheTraceIsNamedAfterTheRank) {
   EXPECT_THAT(refused("-o 'rank-{rank}.lcn'"), HasSubstr("this process has no rank"));
   setenv("SLURM_PROCID", "3", 1);
-  EXPECT_EQ(run("-o 'rank-{rank}.lcn'"), 0) << said();
+  EXPECT_EQ(run("-o 'rank-{rank}.lcn'"), 0) << errorText();
   unsetenv("SLURM_PROCID");
   EXPECT_TRUE(fs::exists(folder_ / "rank-3.lcn"));
 }
 
 TEST_F(RunOptions, TheSummaryHasSizesForPeople) {
   EXPECT_EQ(run("--no-report"), 0);
-  EXPECT_THAT(said(),
+  EXPECT_THAT(errorText(),
               testing::ContainsRegex("touch\\.lcn · .* events from .* in .* · [0-9.]+ ([KM]i)?B · 0 dropped\n"));
 }
 
@@ -75,7 +75,7 @@ TEST_F(RunOptions, ARateOfSamplesNeedsSamples) {
   EXPECT_EQ(run("-q --trace samples --sample-rate 100"), 0);
 }
 
-TEST_F(RunOptions, ARateOfLooksAtPythonNeedsTheHook) {
+TEST_F(RunOptions, ARateOfPythonSamplesNeedsTheHook) {
   EXPECT_THAT(refused("--no-torch --python-hz 100"), HasSubstr("Choose one of the two"));
   EXPECT_THAT(refused("--no-torch --set amp=on"), HasSubstr("Choose one of the two"));
   EXPECT_THAT(refused("--python-hz 100 --trace cuda"), HasSubstr("Add it: --trace nvtx"));

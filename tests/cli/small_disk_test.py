@@ -101,8 +101,8 @@ def within():
     with tempfile.TemporaryDirectory() as folder:
         for name, seed in (("a.lcn", "1"), ("b.lcn", "2")):
             subprocess.run([LACUNA, "generate", "-o", os.path.join(folder, name), "--steps", "400", "--seed", seed], check=True, stdout=subprocess.DEVNULL)
-        whole = open(os.path.join(folder, "a.lcn"), "rb").read()
-        open(os.path.join(folder, "cut.lcn"), "wb").write(whole[:-1000])
+        full = open(os.path.join(folder, "a.lcn"), "rb").read()
+        open(os.path.join(folder, "cut.lcn"), "wb").write(full[:-1000])
         for check_one in (check_full, check_read_only):
             place = os.path.join(folder, check_one.__name__)
             os.mkdir(place)

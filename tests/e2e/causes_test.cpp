@@ -115,7 +115,7 @@ class CausesTest : public RunTest {
   /// two things that a program reports, that is unknown; then it is recorded anew, but not for ever.
   Analysis analysedWithLittleUnknown(const std::string& words, Ledger (*part)(const Analysis&)) {
     for (int attempt = 1;; ++attempt) {
-      EXPECT_EQ(WEXITSTATUS(record(words)), 0) << said();
+      EXPECT_EQ(WEXITSTATUS(record(words)), 0) << errorText();
       Analysis analysis = analysed();
       const Ledger ledger = part(analysis);
       const bool little = ledger[Cause::Unknown] * 50 <= ledger.totalNs();
@@ -141,12 +141,12 @@ TEST_F(CausesTest, IdleTimeIsOfTheCauseThatTheProgramPlanted) {
   }
 }
 
-TEST_F(CausesTest, AThreadThatSleepsIsToldFromOneThatWorks) {
+TEST_F(CausesTest, AThreadThatSleepsIsDistinguishedFromOneThatWorks) {
   const std::string words = "--trace nvtx,samples --sampler perf -o out.lcn -- ";
   if (WEXITSTATUS(lacuna(words + "true")) != 0)
-    GTEST_SKIP() << "the kernel tells nobody of context switches: " << said();
+    GTEST_SKIP() << "the kernel tells nobody of context switches: " << errorText();
   const std::int64_t before = stolenNs();
-  ASSERT_EQ(WEXITSTATUS(lacuna(words + program("planted_program") + " 10 >planted.txt")), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna(words + program("planted_program") + " 10 >planted.txt")), 0) << errorText();
   const std::int64_t stolen = stolenNs() - before;
   const Analysis analysis = analysed();
   std::vector<TimeWindow> asleep, working;

@@ -64,23 +64,24 @@ class ControlTest : public RunTest {
   std::string refused(const std::string& words) {
     EXPECT_EQ(WEXITSTATUS(lacuna(words + " -- true")), 2) << words;
     EXPECT_FALSE(exists("true.lcn")) << words;
-    return said();
+    return errorText();
   }
 };
 
-TEST_F(ControlTest, WhyNothingWasRecordedIsTold) {
-  const auto saidWith = [&](const std::string& options) {
+TEST_F(ControlTest, TheReasonForAnEmptyTraceIsReported) {
+  const auto errorTextWith = [&](const std::string& options) {
     const std::string words = " run --force --no-report -o out.lcn " + options + " -- " + steps(3) + " 2>stderr.txt";
     EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + words)), 0);
-    return said();
+    return errorText();
   };
-  EXPECT_THAT(saidWith("--capture-range nosuch"), HasSubstr("no NVTX range 'nosuch' was opened"));
-  EXPECT_THAT(saidWith("--delay 1h"), HasSubstr("ended before --delay was over"));
-  EXPECT_THAT(saidWith("--capture-range step"), Not(HasSubstr("nothing was recorded")));
-  EXPECT_THAT(saidWith("--duration 1us"), HasSubstr("after the start, when --duration was over. Remedy: a longer"));
-  EXPECT_THAT(saidWith("--duration 1h"), Not(HasSubstr("--duration")));
-  EXPECT_THAT(saidWith("--ring 16M --dump-on slow-step"), Not(HasSubstr("no step was seen")));
-  EXPECT_THAT(saidWith("--ring 16M --dump-on slow-step --step-range other"),
+  EXPECT_THAT(errorTextWith("--capture-range nosuch"), HasSubstr("no NVTX range 'nosuch' was opened"));
+  EXPECT_THAT(errorTextWith("--delay 1h"), HasSubstr("ended before --delay was over"));
+  EXPECT_THAT(errorTextWith("--capture-range step"), Not(HasSubstr("nothing was recorded")));
+  EXPECT_THAT(errorTextWith("--duration 1us"),
+              HasSubstr("after the start, when --duration was over. Remedy: a longer"));
+  EXPECT_THAT(errorTextWith("--duration 1h"), Not(HasSubstr("--duration")));
+  EXPECT_THAT(errorTextWith("--ring 16M --dump-on slow-step"), Not(HasSubstr("no step was seen")));
+  EXPECT_THAT(errorTextWith("--ring 16M --dump-on slow-step --step-range other"),
               HasSubstr("no step was seen, so none could be slow: no NVTX range named other was pushed"));
 }
 
@@ -151,7 +152,7 @@ TEST_F(ControlTest, TriggerDumpMakesAGrowingTraceReadable) {
 
 TEST_F(ControlTest, TriggerSaysWhatCameOfIt) {
   const auto saying = [](const std::string& what) {
-    return program("lacuna") + " trigger $run " + what + " 2>>told.txt; ";
+    return program("lacuna") + " trigger $run " + what + " 2>>replies.txt; ";
   };
   ASSERT_EQ(WEXITSTATUS(shell("export HOLD=10; " + inBackground("-o out.lcn -- " + steps(20)) +
                               atStep(10, saying("--start") + saying("--stop") + saying("--stop") + saying("--start") +
@@ -160,19 +161,19 @@ TEST_F(ControlTest, TriggerSaysWhatCameOfIt) {
             0);
   const std::string trace = fs::canonical(folder_ / "out.lcn");
   const std::string into = "lacuna: recording into " + trace + " is ";
-  EXPECT_EQ(textOf("told.txt"), into + "on already\n" + into + "stopped\n" + into + "stopped already\n" + into +
-                                    "on\nlacuna: what was recorded so far is in " + trace + "\n");
+  EXPECT_EQ(textOf("replies.txt"), into + "on already\n" + into + "stopped\n" + into + "stopped already\n" + into +
+                                       "on\nlacuna: what was recorded so far is in " + trace + "\n");
 }
 
 TEST_F(ControlTest, TriggerDumpNamesTheDumpOfTheRingsOnceItIsThere) {
-  ASSERT_EQ(
-      WEXITSTATUS(shell("export HOLD=10; " + inBackground("-o out.lcn --ring 16M -- " + steps(20)) +
-                        atStep(10, "for i in 1 2; do " + program("lacuna") +
-                                       " trigger $run --dump 2>>told.txt; ls out.dump-$i.lcn >>told.txt; done; ") +
-                        "wait $run")),
-      0);
+  ASSERT_EQ(WEXITSTATUS(
+                shell("export HOLD=10; " + inBackground("-o out.lcn --ring 16M -- " + steps(20)) +
+                      atStep(10, "for i in 1 2; do " + program("lacuna") +
+                                     " trigger $run --dump 2>>replies.txt; ls out.dump-$i.lcn >>replies.txt; done; ") +
+                      "wait $run")),
+            0);
   const std::string stem = "lacuna: what the rings hold is in " + fs::canonical(folder_).string() + "/out.dump-";
-  EXPECT_EQ(textOf("told.txt"), stem + "1.lcn\nout.dump-1.lcn\n" + stem + "2.lcn\nout.dump-2.lcn\n");
+  EXPECT_EQ(textOf("replies.txt"), stem + "1.lcn\nout.dump-1.lcn\n" + stem + "2.lcn\nout.dump-2.lcn\n");
   EXPECT_TRUE(has(trace("out.dump-2.lcn"), "work 9"));
 }
 
@@ -185,9 +186,9 @@ TEST_F(ControlTest, TriggerReachesARunWhoseProgramClearedItsEnvironment) {
 
 TEST_F(ControlTest, TriggerSaysWhomItCannotReach) {
   EXPECT_NE(shell(program("lacuna") + " trigger $$ --stop 2>stderr.txt"), 0);
-  EXPECT_THAT(said(), HasSubstr("is not being recorded"));
+  EXPECT_THAT(errorText(), HasSubstr("is not being recorded"));
   EXPECT_NE(shell(program("lacuna") + " trigger 2000000000 --stop 2>stderr.txt"), 0);
-  EXPECT_THAT(said(), HasSubstr("there is no process"));
+  EXPECT_THAT(errorText(), HasSubstr("there is no process"));
 }
 
 TEST_F(ControlTest, NoWaitLeavesBackgroundProcessesBehind) {

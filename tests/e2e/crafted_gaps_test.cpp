@@ -14,7 +14,7 @@
 #include "lacuna/prof/bounds.h"
 #include "libprof/record/recorded.h"
 #include "support/crafted_segments.h"
-#include "support/whole_way.h"
+#include "support/trace_faults.h"
 
 namespace lacuna::test {
 namespace {

@@ -65,7 +65,7 @@ class CudaInjectionTest : public RunTest {
 const std::string kAxpy = "axpy(float*, float const*, float, int)";
 
 TEST_F(CudaInjectionTest, WhatCuptiHandsOverIsInTheTraceWhenTheProgramHasEnded) {
-  ASSERT_EQ(cuda("work"), 0) << said();
+  ASSERT_EQ(cuda("work"), 0) << errorText();
   const Reader reader = trace();
   EXPECT_EQ(kernels(reader), (Counts{{kAxpy, 3}}));
   expectEveryQueueIsThere(reader);
@@ -79,7 +79,7 @@ TEST_F(CudaInjectionTest, WhatCuptiHandsOverIsInTheTraceWhenTheProgramHasEnded) 
 }
 
 TEST_F(CudaInjectionTest, EveryKindOfRecordBecomesRows) {
-  ASSERT_EQ(cuda("kinds"), 0) << said();
+  ASSERT_EQ(cuda("kinds"), 0) << errorText();
   const Reader reader = trace();
   EXPECT_EQ(kernels(reader), (Counts{{kAxpy, 1}, {"spin", 1}, {"CUDA graph", 1}}));
   EXPECT_EQ(column<&prof::ApiCall::name>(reader).size(), 2u);
@@ -96,39 +96,39 @@ TEST_F(CudaInjectionTest, EveryKindOfRecordBecomesRows) {
 }
 
 TEST_F(CudaInjectionTest, AnotherProfilerIsNamedAndTheProgramRunsOn) {
-  ASSERT_EQ(cuda("refused 39"), 4) << said();
+  ASSERT_EQ(cuda("refused 39"), 4) << errorText();
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("another profiler in this process already uses CUPTI")));
-  ASSERT_EQ(cuda("held"), 4) << said();
+  ASSERT_EQ(cuda("held"), 4) << errorText();
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("already uses CUPTI")));
 }
 
-TEST_F(CudaInjectionTest, WorkThatStillRunsAtTheEndIsToldWithTheLosses) {
-  ASSERT_EQ(cuda("running"), 0) << said();
+TEST_F(CudaInjectionTest, WorkThatStillRunsAtTheEndIsReportedWithTheLosses) {
+  ASSERT_EQ(cuda("running"), 0) << errorText();
   const Reader reader = trace();
   EXPECT_EQ(kernels(reader), (Counts{{"running", 2}}));
   EXPECT_THAT(logLines(reader), Contains(HasSubstr("2 device events before they had ended")));
 }
 
 TEST_F(CudaInjectionTest, AMissingDriverIsNamedAndTheProgramRunsOn) {
-  ASSERT_EQ(cuda("refused 999"), 4) << said();
+  ASSERT_EQ(cuda("refused 999"), 4) << errorText();
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("no usable NVIDIA driver")));
 }
 
 TEST_F(CudaInjectionTest, WithoutAThreadTheProgramRunsOnAndTheTraceSaysSo) {
-  ASSERT_EQ(cuda("no-threads"), 6) << said();
+  ASSERT_EQ(cuda("no-threads"), 6) << errorText();
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("no thread could be started")));
 }
 
 TEST_F(CudaInjectionTest, AForkedChildLeavesTheTimelineToItsParent) {
-  ASSERT_EQ(cuda("forks"), 5) << said();
+  ASSERT_EQ(cuda("forks"), 5) << errorText();
   const Reader reader = trace();
   EXPECT_EQ(kernels(reader), (Counts{{"before", 1}, {"after", 1}}));
   EXPECT_EQ(dropped(reader), 0u);
   EXPECT_THAT(logLines(reader), Not(Contains("")));
 }
 
-TEST_F(CudaInjectionTest, WhatCuptiDroppedIsToldAlsoByAProgramThatIsKilled) {
-  ASSERT_EQ(cuda("killed"), 128 + SIGKILL) << said();
+TEST_F(CudaInjectionTest, RecordsThatCuptiDroppedAreReportedAlsoByAProgramThatIsKilled) {
+  ASSERT_EQ(cuda("killed"), 128 + SIGKILL) << errorText();
   const Reader reader = trace();
   EXPECT_EQ(kernels(reader), (Counts{{"before", 1}}));
   EXPECT_EQ(dropped(reader), 5u);
@@ -136,7 +136,7 @@ TEST_F(CudaInjectionTest, WhatCuptiDroppedIsToldAlsoByAProgramThatIsKilled) {
 }
 
 TEST_F(CudaInjectionTest, ADelayLeavesTheCudaTimelineOutTooButNotItsQueues) {
-  ASSERT_EQ(cuda("work", "--delay 1h"), 0) << said();
+  ASSERT_EQ(cuda("work", "--delay 1h"), 0) << errorText();
   const Reader reader = trace();
   EXPECT_EQ(kernels(reader), Counts());
   EXPECT_EQ(column<&prof::ApiCall::name>(reader).size(), 0u);
@@ -144,39 +144,39 @@ TEST_F(CudaInjectionTest, ADelayLeavesTheCudaTimelineOutTooButNotItsQueues) {
 }
 
 TEST_F(CudaInjectionTest, ACaptureRangeHoldsForTheCudaTimeline) {
-  ASSERT_EQ(cuda("captures", "--capture-range CAP"), 0) << said();
+  ASSERT_EQ(cuda("captures", "--capture-range CAP"), 0) << errorText();
   const Reader reader = trace();
   EXPECT_EQ(kernels(reader), (Counts{{"inside", 3}}));
   expectEveryQueueIsThere(reader);
 }
 
 TEST_F(CudaInjectionTest, AStopFromOutsideHoldsForTheCudaTimeline) {
-  ASSERT_EQ(cuda("stops"), 0) << said();
+  ASSERT_EQ(cuda("stops"), 0) << errorText();
   EXPECT_EQ(kernels(trace()), (Counts{{"before", 1}, {"after", 1}}));
 }
 
 TEST_F(CudaInjectionTest, ARawCaptureDecodesToWhatWasRecorded) {
-  ASSERT_EQ(cuda("work", "--raw-capture captures"), 0) << said();
+  ASSERT_EQ(cuda("work", "--raw-capture captures"), 0) << errorText();
   ASSERT_EQ(shell("exec $LACUNA convert captures --force -o again.lcn >/dev/null"), 0);
   EXPECT_EQ(kernels(trace("again.lcn")), kernels(trace()));
 }
 
 TEST_F(CudaInjectionTest, EachProgramOfAProcessHasARawCaptureOfItsOwn) {
-  ASSERT_EQ(cuda("program-by-program", "--raw-capture captures"), 0) << said();
+  ASSERT_EQ(cuda("program-by-program", "--raw-capture captures"), 0) << errorText();
   ASSERT_EQ(shell("exec $LACUNA convert captures --force -o again.lcn >/dev/null"), 0);
   EXPECT_EQ(kernels(trace("again.lcn")), (Counts{{kAxpy, 6}}));
 }
 
 TEST_F(CudaInjectionTest, ARawCaptureOfAnotherRunIsNotMixedWithThisOne) {
-  ASSERT_EQ(cuda("work", "--raw-capture captures"), 0) << said();
+  ASSERT_EQ(cuda("work", "--raw-capture captures"), 0) << errorText();
   EXPECT_EQ(cuda("work", "--raw-capture captures"), 127);
-  EXPECT_THAT(said(), HasSubstr("holds what another run captured"));
+  EXPECT_THAT(errorText(), HasSubstr("holds what another run captured"));
 }
 
-TEST_F(CudaInjectionTest, ARawCaptureThatCannotBeWrittenIsTold) {
+TEST_F(CudaInjectionTest, ARawCaptureThatCannotBeWrittenIsReported) {
   const int status =
       lacuna("-o out.lcn --raw-capture captures -- sh -c 'rmdir captures; exec " + program("cuda_program") + " work'");
-  ASSERT_EQ(status, 0) << said();
+  ASSERT_EQ(status, 0) << errorText();
   const Reader reader = trace();
   EXPECT_THAT(logLines(reader), Contains(HasSubstr("the raw capture is not whole")));
   EXPECT_EQ(kernels(reader), (Counts{{kAxpy, 3}}));
@@ -184,7 +184,7 @@ TEST_F(CudaInjectionTest, ARawCaptureThatCannotBeWrittenIsTold) {
 
 TEST_F(CudaInjectionTest, AnUnknownSettingIsNamed) {
   ::setenv("LACUNA_CUPTI", "nonsense,no-memory", 1);
-  ASSERT_EQ(cuda("work"), 0) << said();
+  ASSERT_EQ(cuda("work"), 0) << errorText();
   EXPECT_THAT(logLines(trace()), Contains(HasSubstr("does not know 'nonsense'")));
   ::unsetenv("LACUNA_CUPTI");
 }

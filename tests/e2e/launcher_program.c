@@ -35,7 +35,7 @@ static struct Rank start(int rank, int world, const int meeting[2], char** comma
     setNumber("RANK", rank);
     setNumber("LOCAL_RANK", rank);
     setNumber("WORLD_SIZE", world);
-    setNumber("MEETING_SAID", meeting[0]);
+    setNumber("MEETING_SENT", meeting[0]);
     setNumber("MEETING_HEARD", meeting[1]);
     dup2(output[1], STDOUT_FILENO);
     dup2(output[1], STDERR_FILENO);

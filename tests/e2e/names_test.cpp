@@ -54,16 +54,16 @@ class NamedSamplesTest : public RunTest {
 };
 
 TEST_F(NamedSamplesTest, AProgramThatWasReplacedHasAddressesAndTheLogSaysSo) {
-  ASSERT_EQ(WEXITSTATUS(sample("./prog 100; mv other prog; exit 3")), 3) << said();
+  ASSERT_EQ(WEXITSTATUS(sample("./prog 100; mv other prog; exit 3")), 3) << errorText();
   const prof::Reader reader = trace();
   EXPECT_THAT(functionsIn(reader), AllOf(Not(Contains("spinHot")), Not(Contains("otherHot"))));
   EXPECT_THAT(modulesIn(reader), Contains((fs::canonical(folder_) / "prog").string()));
   EXPECT_THAT(logOf(reader), HasSubstr((fs::canonical(folder_) / "prog").string() + ": lacuna found another file"));
-  EXPECT_THAT(said(), HasSubstr("another file under that name"));
+  EXPECT_THAT(errorText(), HasSubstr("another file under that name"));
 }
 
 TEST_F(NamedSamplesTest, APipeInThePlaceOfAProgramHangsNobody) {
-  ASSERT_EQ(WEXITSTATUS(sample("./prog 100; rm prog; mkfifo prog; exit 3")), 3) << "124 is too late. " << said();
+  ASSERT_EQ(WEXITSTATUS(sample("./prog 100; rm prog; mkfifo prog; exit 3")), 3) << "124 is too late. " << errorText();
   EXPECT_THAT(logOf(trace()), HasSubstr("prog: what has that name now is no file"));
 }
 
@@ -72,7 +72,7 @@ TEST_F(NamedSamplesTest, AProgramThatSeesOtherFilesHasTheirNames) {
   if (shell("unshare -m sh -c 'mount --bind prog other' 2>unshare.txt") != 0) {
     GTEST_SKIP() << "mounting is not allowed here";
   }
-  ASSERT_EQ(WEXITSTATUS(sample("exec unshare -m sh -c '" + inside + "'")), 3) << said();
+  ASSERT_EQ(WEXITSTATUS(sample("exec unshare -m sh -c '" + inside + "'")), 3) << errorText();
   const prof::Reader reader = trace();
   EXPECT_THAT(functionsIn(reader), AllOf(Contains("spinHot"), Not(Contains("otherHot"))));
   EXPECT_THAT(modulesIn(reader), Contains((fs::canonical(folder_) / "other").string()));
@@ -92,7 +92,8 @@ TEST_F(NamedSamplesTest, AProgramInAChrootHasTheNamesOfItsOwnFile) {
   if (WEXITSTATUS(shell("chroot jail $PWD/prog 1 2>chroot.txt")) != 4) {
     GTEST_SKIP() << "chroot is not allowed here";
   }
-  ASSERT_EQ(WEXITSTATUS(lacuna("--trace samples --sampler perf -o out.lcn -- chroot jail $PWD/prog 150")), 4) << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna("--trace samples --sampler perf -o out.lcn -- chroot jail $PWD/prog 150")), 4)
+      << errorText();
   EXPECT_THAT(functionsIn(trace()), AllOf(Contains("spinHot"), Not(Contains("otherHot"))));
 }
 
@@ -109,7 +110,7 @@ TEST_F(NamedSamplesTest, ASignalWhileNamesAreSoughtEndsThat) {
                           " run=$!; until [ -e over ] && grep -q lacuna /proc/$(cat /proc/$run/task/$run/children | "
                           "cut -d' ' -f1)/comm 2>/dev/null; do kill -0 $run || break; sleep 0.05; done; sleep 0.5; "
                           "kill -TERM $run; wait $run";
-  ASSERT_EQ(WEXITSTATUS(shell(run)), 3) << said();
+  ASSERT_EQ(WEXITSTATUS(shell(run)), 3) << errorText();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(25));
   const prof::Reader reader = trace();
   EXPECT_GT(reader.rows<prof::CpuSample>(), 0u);

@@ -43,7 +43,7 @@ TEST_F(OutputTest, ARunThatCannotStartLeavesTheOldTraceAlone) {
   put("out.lcn", "precious");
   put("broken.sh", "#!/no/such/interpreter\n");
   EXPECT_EQ(WEXITSTATUS(record("./broken.sh")), 127);
-  EXPECT_THAT(said(), HasSubstr("interpreter is missing"));
+  EXPECT_THAT(errorText(), HasSubstr("interpreter is missing"));
   EXPECT_EQ(textOf("out.lcn"), "precious");
   EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
   ASSERT_EQ(WEXITSTATUS(record(program("nvtx_program") + " 5")), 5) << "one that can replaces it";
@@ -53,7 +53,7 @@ TEST_F(OutputTest, ARunThatCannotStartLeavesTheOldTraceAlone) {
 TEST_F(OutputTest, WhatIsNoFileIsRefusedAndStays) {
   ASSERT_EQ(mkfifo((folder_ / "out.lcn").c_str(), 0600), 0);
   EXPECT_EQ(WEXITSTATUS(record("true")), 127);
-  EXPECT_THAT(said(), HasSubstr("not a file that can hold a trace"));
+  EXPECT_THAT(errorText(), HasSubstr("not a file that can hold a trace"));
   EXPECT_TRUE(fs::is_fifo(folder_ / "out.lcn"));
   EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
   fs::remove(folder_ / "out.lcn");
@@ -78,7 +78,7 @@ TEST_F(OutputTest, RunsThatAreStartedTogetherTakeNumbersOfTheirOwn) {
   shell(all + "wait");
   std::string codes;
   for (int i = 0; i < kRuns; ++i) codes += "3\n";
-  EXPECT_EQ(textOf("codes.txt"), codes) << said();
+  EXPECT_EQ(textOf("codes.txt"), codes) << errorText();
   for (int i = 1; i <= kRuns; ++i) {
     const std::string name = "ending_program" + (i == 1 ? "" : "-" + std::to_string(i)) + ".lcn";
     ASSERT_TRUE(fs::exists(folder_ / name)) << name;
@@ -91,7 +91,7 @@ TEST_F(OutputTest, RunsThatAreStartedTogetherTakeNumbersOfTheirOwn) {
 TEST_F(OutputTest, ARunWithoutANameTakesNoneThatAnythingHas) {
   fs::create_symlink("nowhere", folder_ / "ending_program.lcn");
   fs::create_directory(folder_ / "ending_program-2.lcn.recording");
-  ASSERT_EQ(WEXITSTATUS(lacuna("-- " + program("ending_program") + " exit")), 3) << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna("-- " + program("ending_program") + " exit")), 3) << errorText();
   EXPECT_EQ(rangesOf(trace("ending_program-3.lcn")).at("before"), 1000);
   EXPECT_TRUE(fs::is_symlink(folder_ / "ending_program.lcn"));
   EXPECT_TRUE(fs::is_empty(folder_ / "ending_program-2.lcn.recording"));
@@ -113,12 +113,12 @@ TEST_F(OutputTest, AFolderGivesTheTraceItsName) {
   // Python runs folders.
   put("python3", "#!/bin/sh\nexit 0\n");
   fs::create_directory(folder_ / "app");
-  ASSERT_EQ(WEXITSTATUS(lacuna("-- ./python3 ./app/")), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna("-- ./python3 ./app/")), 0) << errorText();
   EXPECT_TRUE(fs::exists(folder_ / "app.lcn"));
   EXPECT_FALSE(fs::exists(folder_ / ".lcn"));
 }
 
-TEST_F(OutputTest, TheProgramsCodeIsKeptWhereNothingCanBeSaid) {
+TEST_F(OutputTest, TheProgramsCodeIsKeptWhereNothingCanBePrinted) {
   const std::string run = "-o out.lcn -- " + program("nvtx_program") + " 5 ";
   EXPECT_EQ(WEXITSTATUS(loud(run + "2>/dev/full")), 5);
   EXPECT_EQ(WEXITSTATUS(loud(run + "2>&-")), 5);
@@ -126,14 +126,14 @@ TEST_F(OutputTest, TheProgramsCodeIsKeptWhereNothingCanBeSaid) {
                               "until [ -s code.txt ]; do sleep 0.05; done")),
             0);
   EXPECT_EQ(textOf("code.txt"), "5\n");
-  EXPECT_FALSE(rangesOf(trace()).empty()) << "what cannot be said is not written into another file";
+  EXPECT_FALSE(rangesOf(trace()).empty()) << "a message that cannot be printed is not written into another file";
   fs::create_directory(folder_ / "gone");
   EXPECT_EQ(
       WEXITSTATUS(shell("cd gone; " + program("lacuna") + " run --force -o ../out.lcn -- sh -c 'rmdir ../gone; exec " +
                         program("nvtx_program") + " 5' 2>../stderr.txt")),
       5)
-      << said();
-  EXPECT_THAT(said(), HasSubstr("lacuna report " + fs::canonical(folder_ / "out.lcn").string()));
+      << errorText();
+  EXPECT_THAT(errorText(), HasSubstr("lacuna report " + fs::canonical(folder_ / "out.lcn").string()));
 }
 
 TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
@@ -141,7 +141,7 @@ TEST_F(OutputTest, ATraceThatFindsNoRoomCostsNeitherTheCodeNorWhatWasRecorded) {
   shell("ulimit -S -f 32; " + program("lacuna") + " run --force -o out.lcn -- sh -c 'ulimit -S -f unlimited; exec " +
         program("ending_program") + " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
-  EXPECT_THAT(said(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
+  EXPECT_THAT(errorText(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
   ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording -o whole.lcn >recovered.txt 2>&1")), 0)
       << textOf("recovered.txt");
   EXPECT_EQ(rangesOf(trace("whole.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
@@ -153,28 +153,28 @@ TEST_F(OutputTest, ARecordingThatFailedIsNoSuccess) {
                              " -o out.lcn -- sh -c '" + "ulimit -S -f unlimited; " + program + "' 2>stderr.txt"));
   };
   EXPECT_EQ(full("", program("ending_program") + " many; exit 0"), 1);
-  EXPECT_THAT(said(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
-  ASSERT_EQ(shell(program("lacuna") + " recover --json out.lcn.recording -o whole.lcn >told.json"), 0);
+  EXPECT_THAT(errorText(), AllOf(HasSubstr("file size limit"), HasSubstr("lacuna recover ")));
+  ASSERT_EQ(shell(program("lacuna") + " recover --json out.lcn.recording -o whole.lcn >answer.json"), 0);
   simdjson::dom::parser parser;
-  const simdjson::dom::element told = parser.load((folder_ / "told.json").string());
-  EXPECT_EQ(std::string_view(told["file"]), "whole.lcn");
-  EXPECT_FALSE(bool(told["was_complete"]));
-  EXPECT_GE(std::uint64_t(told["processes"]), 1u);
-  EXPECT_GE(std::uint64_t(told["rows"]), 201000u);
-  EXPECT_EQ(std::uint64_t(told["dropped_events"]), 0u);
+  const simdjson::dom::element answer = parser.load((folder_ / "answer.json").string());
+  EXPECT_EQ(std::string_view(answer["file"]), "whole.lcn");
+  EXPECT_FALSE(bool(answer["was_complete"]));
+  EXPECT_GE(std::uint64_t(answer["processes"]), 1u);
+  EXPECT_GE(std::uint64_t(answer["rows"]), 201000u);
+  EXPECT_EQ(std::uint64_t(answer["dropped_events"]), 0u);
   EXPECT_EQ(rangesOf(trace("whole.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
 
   EXPECT_EQ(full("", program("ending_program") + " many; exit 4"), 4) << "the program's own code says more";
   EXPECT_EQ(shell(program("lacuna") + " recover out.lcn.recording -o other.lcn >recovered.txt 2>&1"), 0);
   EXPECT_EQ(full("--ring 16M --dump-on signal", program("ending_program") + " exit; kill -USR2 $PPID; exit 0"), 1);
-  EXPECT_THAT(said(), HasSubstr("lacuna: error: "));
+  EXPECT_THAT(errorText(), HasSubstr("lacuna: error: "));
   // The data in the rings stays, in shared memory too, until somebody uses it or deletes it as the next run advises.
   std::error_code error;  // where shared memory has no room they are in the folder itself
   const std::string rings = fs::read_symlink(folder_ / "out.lcn.recording/shm", error).string();
   EXPECT_EQ(WEXITSTATUS(record("true")), 127);
   const std::string command =
       "rm -r " + fs::canonical(folder_ / "out.lcn.recording").string() + (rings.empty() ? "" : " " + rings);
-  EXPECT_THAT(said(), HasSubstr("or delete it: " + command + "\n"));
+  EXPECT_THAT(errorText(), HasSubstr("or delete it: " + command + "\n"));
   EXPECT_TRUE(rings.empty() || fs::exists(rings)) << rings;
   EXPECT_EQ(shell(command), 0);
   expectNoFilesLeft();
@@ -186,8 +186,8 @@ TEST_F(OutputTest, ADumpThatFindsNoRoomCostsNotWhatTheRingHolds) {
         " many' 2>stderr.txt; echo $? >code.txt");
   EXPECT_EQ(textOf("code.txt"), std::to_string(128 + SIGKILL) + "\n") << "the program's end";
   EXPECT_FALSE(fs::exists(folder_ / "out.dump-1.lcn"));
-  EXPECT_THAT(said(), HasSubstr("What the rings hold now is kept; when that is mended: lacuna recover " +
-                                fs::canonical(folder_).string() + "/out.lcn.recording"));
+  EXPECT_THAT(errorText(), HasSubstr("The events in the rings are kept; when that is mended: lacuna recover " +
+                                     fs::canonical(folder_).string() + "/out.lcn.recording"));
   ASSERT_EQ(WEXITSTATUS(shell(program("lacuna") + " recover out.lcn.recording -o ring.lcn >recovered.txt 2>&1")), 0)
       << textOf("recovered.txt");
   EXPECT_EQ(rangesOf(trace("ring.lcn")), (std::map<std::string, int>{{"before", 1000}, {"many", 200000}}));
@@ -197,22 +197,22 @@ TEST_F(OutputTest, ADumpThatFindsNoRoomCostsNotWhatTheRingHolds) {
 TEST_F(OutputTest, ATraceThatIsTakenAwayMeanwhileIsNoSuccess) {
   const std::string there = "until [ -e out.lcn ]; do sleep 0.02; done; ";
   EXPECT_EQ(WEXITSTATUS(record("sh -c '" + there + "rm out.lcn; exit 0'")), 1);
-  EXPECT_THAT(said(), HasSubstr("out.lcn is gone"));
+  EXPECT_THAT(errorText(), HasSubstr("out.lcn is gone"));
   EXPECT_EQ(WEXITSTATUS(record("sh -c '" + there + "rm out.lcn; exit 4'")), 4);
   fs::create_directory(folder_ / "sub");
   EXPECT_EQ(WEXITSTATUS(shell(
                 "exec " + program("lacuna") + " run --force -q -o sub/out.lcn -- sh -c 'cd sub; " + there +
                 "rm -r $(readlink out.lcn.recording/shm); cd ..; until rm -r sub; do :; done; exit 0' 2>stderr.txt")),
             1);
-  EXPECT_THAT(said(), HasSubstr("out.lcn is gone"));
+  EXPECT_THAT(errorText(), HasSubstr("out.lcn is gone"));
 }
 
 TEST_F(OutputTest, ARecordingThatIsTakenAwayMeanwhileIsNamed) {
   EXPECT_EQ(WEXITSTATUS(record("sh -c 'until [ -e out.lcn ]; do sleep 0.02; done; readlink out.lcn.recording/shm "
                                ">segments.txt; until rm -r out.lcn.recording; do :; done; exit 0'")),
             1);
-  EXPECT_THAT(said(), AllOf(HasSubstr("out.lcn.recording is gone: it was deleted or moved"),
-                            HasSubstr("out.lcn has what processes recorded")));
+  EXPECT_THAT(errorText(), AllOf(HasSubstr("out.lcn.recording is gone: it was deleted or moved"),
+                                 HasSubstr("out.lcn has what processes recorded")));
   EXPECT_TRUE(trace().damage().empty());
   expectNoSegments();
 }
@@ -225,13 +225,13 @@ TEST_F(OutputTest, ARunWhoseFolderWasDeletedLeavesTheNextOneThereAlone) {
         program("ending_program") +
         " exit' 2>stderr.txt & second=$!; wait $first; echo $? >codes.txt; >over; "
         "wait $second; echo $? >>codes.txt");
-  EXPECT_EQ(textOf("codes.txt"), "1\n3\n") << textOf("first.txt") << said();
+  EXPECT_EQ(textOf("codes.txt"), "1\n3\n") << textOf("first.txt") << errorText();
   EXPECT_THAT(textOf("first.txt"), HasSubstr("out.lcn.recording is gone: it was deleted or moved"));
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
   expectNothingLeft();
 }
 
-TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreGoneAndNotSaidToBeKept) {
+TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreNotReportedAsKept) {
   const auto takenAway = [&](const std::string& then) {
     return WEXITSTATUS(
         lacuna("-o out.lcn --ring 16M --dump-on signal -- sh -c 'readlink out.lcn.recording/shm "
@@ -239,9 +239,9 @@ TEST_F(OutputTest, RingsThatAreTakenAwayMeanwhileAreGoneAndNotSaidToBeKept) {
                then + "exit 0'"));
   };
   EXPECT_EQ(takenAway("kill -USR2 $PPID; "), 1);
-  EXPECT_THAT(said(), AllOf(HasSubstr("out.lcn.recording is gone"), Not(HasSubstr("is kept"))));
+  EXPECT_THAT(errorText(), AllOf(HasSubstr("out.lcn.recording is gone"), Not(HasSubstr("is kept"))));
   expectNoSegments();
-  EXPECT_EQ(takenAway(""), 0) << said();
+  EXPECT_EQ(takenAway(""), 0) << errorText();
   expectNoSegments();
 }
 
@@ -249,7 +249,7 @@ TEST_F(OutputTest, AFileSizeLimitThatIsTooSmallForLacunaIsNamed) {
   EXPECT_EQ(WEXITSTATUS(
                 shell("ulimit -S -f 8; exec " + program("lacuna") + " run --force -q -o out.lcn -- true 2>stderr.txt")),
             127);
-  EXPECT_THAT(said(), HasSubstr("Remedy: raise the file size limit (ulimit -f)"));
+  EXPECT_THAT(errorText(), HasSubstr("Remedy: raise the file size limit (ulimit -f)"));
   EXPECT_FALSE(fs::exists(folder_ / "out.lcn.recording"));
 }
 
@@ -257,8 +257,8 @@ TEST_F(OutputTest, AProcessThatCannotRecordIsNamedWithTheRemedy) {
   const auto summaryOf = [&](const std::string& limit, const std::string& programs) {
     shell(program("lacuna") + " run --force --no-report -o out.lcn -- sh -c '" + limit + "; " + programs +
           "' 2>stderr.txt");
-    EXPECT_THAT(said(), Not(HasSubstr("no process recorded anything")));
-    return said();
+    EXPECT_THAT(errorText(), Not(HasSubstr("no process recorded anything")));
+    return errorText();
   };
   const std::string one = program("nvtx_program") + " 0; ";
   EXPECT_THAT(summaryOf("ulimit -f 100", one), HasSubstr(" could not record: File too large; raise ulimit -f\n"));
@@ -276,7 +276,8 @@ TEST_F(OutputTest, TooFewDescriptorsAreNamedAndNothingIsLeft) {
     if (WEXITSTATUS(status) == 0) continue;
     ++refused;
     EXPECT_EQ(WEXITSTATUS(status), 127) << limit;
-    EXPECT_THAT(said(), AnyOf(HasSubstr("Remedy: raise ulimit -n"), HasSubstr("error while loading shared libraries")))
+    EXPECT_THAT(errorText(),
+                AnyOf(HasSubstr("Remedy: raise ulimit -n"), HasSubstr("error while loading shared libraries")))
         << limit;
     expectNoFilesLeft();
   }
@@ -292,8 +293,8 @@ TEST_F(OutputTest, AFullDiskIsNamedBeforeTheProgramStarts) {
     if (code == 77) code = WEXITSTATUS(shell(alone + " sh -c '" + run + "' >left.txt"));
   }
   if (code == 77 || code == 1) GTEST_SKIP() << "no file system can be mounted here";
-  EXPECT_EQ(code, 127) << said();
-  EXPECT_THAT(said(), HasSubstr("No space left on device. Remedy: make room there, or choose a file elsewhere"));
+  EXPECT_EQ(code, 127) << errorText();
+  EXPECT_THAT(errorText(), HasSubstr("No space left on device. Remedy: make room there, or choose a file elsewhere"));
   EXPECT_EQ(textOf("left.txt"), "");
   EXPECT_FALSE(fs::exists(folder_ / "started"));
 }
@@ -314,15 +315,16 @@ TEST_F(OutputTest, AProgramsFileSizeLimitLeavesItAlive) {
       4);
 }
 
-TEST_F(OutputTest, WhatWillNotBeRecordedIsSaidBeforeTheProgramStartsAndInTheLog) {
+TEST_F(OutputTest, EventsThatWillBeMissingAreReportedBeforeTheProgramStartsAndInTheLog) {
   const std::string note = "lacuna: NVTX_INJECTION64_PATH is set and empty, which stays";
   for (const std::string quiet : {"-q ", "--no-report "}) {
     ASSERT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH= " + program("lacuna") + " run --force " + quiet +
                                 "-o out.lcn -- sh -c 'echo now >&2' 2>stderr.txt")),
               0);
-    EXPECT_EQ(said().rfind(note, 0), 0u) << said();
-    EXPECT_LT(said().find(note), said().find("now\n")) << said();
-    EXPECT_EQ(said().find(note, 1) == std::string::npos, quiet == "-q ") << "the summary repeats it\n" << said();
+    EXPECT_EQ(errorText().rfind(note, 0), 0u) << errorText();
+    EXPECT_LT(errorText().find(note), errorText().find("now\n")) << errorText();
+    EXPECT_EQ(errorText().find(note, 1) == std::string::npos, quiet == "-q ") << "the summary repeats it\n"
+                                                                              << errorText();
     EXPECT_THAT(logOf(trace()), HasSubstr(note.substr(8)));
   }
   ASSERT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH= " + program("lacuna") +
@@ -337,15 +339,15 @@ TEST_F(OutputTest, WhatWillNotBeRecordedIsSaidBeforeTheProgramStartsAndInTheLog)
   EXPECT_EQ(textOf("code.txt"), "5\n");
 }
 
-TEST_F(OutputTest, AProgramOfAnotherUserIsSaidToBeOutOfReach) {
+TEST_F(OutputTest, AProgramOfAnotherUserIsReportedAsOutOfReach) {
   if (geteuid() != 0 || shell("setpriv --version >version.txt 2>&1") != 0) {
     GTEST_SKIP() << "only root can run a program as another user, and setpriv(1) does it";
   }
   EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- setpriv --reuid=65534 true 2>stderr.txt")), 0);
-  EXPECT_THAT(said(), AllOf(HasSubstr("ran as user 65534, who cannot reach the recording"),
-                            Not(HasSubstr("Only programs with NVTX"))));
+  EXPECT_THAT(errorText(), AllOf(HasSubstr("ran as user 65534, who cannot reach the recording"),
+                                 Not(HasSubstr("Only programs with NVTX"))));
   EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- true 2>stderr.txt")), 0);
-  EXPECT_THAT(said(), AllOf(Not(HasSubstr("ran as user")), HasSubstr("Only programs with NVTX")));
+  EXPECT_THAT(errorText(), AllOf(Not(HasSubstr("ran as user")), HasSubstr("Only programs with NVTX")));
 }
 
 TEST_F(OutputTest, ProgramsThatTheProgramStartsAndNobodyCanRecordAreNamed) {
@@ -357,21 +359,21 @@ TEST_F(OutputTest, ProgramsThatTheProgramStartsAndNobodyCanRecordAreNamed) {
     EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c '" + both + "; exit 4' 2>stderr.txt")), 4);
     const std::string note = "1 program could not be recorded: " + program("static_program") +
                              " (static). NVTX and CUDA events of it are missing. Remedy: link it dynamically.";
-    EXPECT_THAT(said(), AllOf(HasSubstr(note), Not(HasSubstr("Only programs with NVTX"))));
-    EXPECT_THAT(said(), HasSubstr(" events from 3 processes, seen from outside only, in "));
+    EXPECT_THAT(errorText(), AllOf(HasSubstr(note), Not(HasSubstr("Only programs with NVTX"))));
+    EXPECT_THAT(errorText(), HasSubstr(" events from 3 processes, seen from outside only, in "));
     EXPECT_THAT(logOf(trace()), HasSubstr(note));
     // A tool that somebody called in passing is no news, and in the log all the same.
     EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'sleep 1; " + program("static_program") +
                                "; exit 4' 2>stderr.txt")),
               4);
-    EXPECT_THAT(said(), Not(HasSubstr("could not be recorded")));
+    EXPECT_THAT(errorText(), Not(HasSubstr("could not be recorded")));
     EXPECT_THAT(logOf(trace()), HasSubstr(note));
   }
   EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'env -i sleep 0.5; exit 4' 2>stderr.txt")), 4);
-  EXPECT_THAT(said(), AllOf(HasSubstr("/sleep (environment cleared). "),
-                            HasSubstr("Remedy: leave it the variables that lacuna run sets.")));
+  EXPECT_THAT(errorText(), AllOf(HasSubstr("/sleep (environment cleared). "),
+                                 HasSubstr("Remedy: leave it the variables that lacuna run sets.")));
   EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c 'sleep 0.3; exit 4' 2>stderr.txt")), 4);
-  EXPECT_THAT(said(), Not(HasSubstr("could not be recorded")));
+  EXPECT_THAT(errorText(), Not(HasSubstr("could not be recorded")));
 }
 
 TEST_F(OutputTest, ProgramsThatSeeOtherFilesAreJudgedByThose) {
@@ -384,7 +386,7 @@ TEST_F(OutputTest, ProgramsThatSeeOtherFilesAreJudgedByThose) {
   if (alone.empty()) GTEST_SKIP() << "mounting is not allowed here";
   const auto runWith = [&](const std::string& inside) {
     loud("--no-report -o out.lcn -- " + alone + " sh -c 'mount --bind " + inside + " seen && ./seen 1' 2>stderr.txt");
-    return said();
+    return errorText();
   };
   EXPECT_THAT(runWith("static"),
               HasSubstr("1 program could not be recorded: " + (folder_ / "seen").string() + " (static)"));
@@ -398,7 +400,7 @@ TEST_F(OutputTest, ARecorderThatHangsHoldsNobodyUp) {
       WEXITSTATUS(shell("export LACUNA_INJECTION=" + program("libhanging_injection.so") + "; timeout -s KILL 100 " +
                         program("lacuna") + " run --force -q -o out.lcn -- sh -c 'exit 6' 2>stderr.txt")),
       6)
-      << said();
+      << errorText();
 }
 
 }  // namespace

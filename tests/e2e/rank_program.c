@@ -67,12 +67,12 @@ static void step(struct Loader loader) {
 /* Each rank writes a word into the meeting's pipe, and rank 0 goes on when it has read the words of all. A failing rank
  * ends when all others wait. */
 static void allReduce(int rank, int failing) {
-  const int said = numberOf("MEETING_SAID"), heard = numberOf("MEETING_HEARD");
+  const int sent = numberOf("MEETING_SENT"), heard = numberOf("MEETING_HEARD");
   const int world = numberOf("WORLD_SIZE");
   char word = 0;
   if (rank == failing) {
     for (int i = 1; i < world; ++i) {
-      if (read(said, &word, 1) != 1) exit(6);
+      if (read(sent, &word, 1) != 1) exit(6);
     }
     exit(7);
   }
@@ -82,7 +82,7 @@ static void allReduce(int rank, int failing) {
     for (;;) pause();
   }
   for (int i = 0; rank == 0 && i < world; ++i) {
-    if (read(said, &word, 1) != 1) exit(6);
+    if (read(sent, &word, 1) != 1) exit(6);
   }
   nvtxRangePop();
 }

@@ -66,7 +66,7 @@ class RunTest : public testing::Test {
     EXPECT_TRUE(reader->complete());
     return *reader;
   }
-  std::string said() const { return textOf("stderr.txt"); }
+  std::string errorText() const { return textOf("stderr.txt"); }
   std::string textOf(const std::string& name) const {
     std::ifstream file(folder_ / name);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -215,7 +215,7 @@ TEST_F(RunTest, WhatARangeLearnsAtItsEndIsAMarkThere) {
   }
 }
 
-TEST_F(RunTest, TextsOfPayloadsAreWholeCharacters) {
+TEST_F(RunTest, TextsOfPayloadsAreCompleteCharacters) {
   ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace nvtx -- " + program("payload_program"))), 0);
   const Reader reader = trace();
   const auto ranges = *reader.table<prof::Range>();
@@ -271,13 +271,13 @@ TEST_F(RunTest, NumbersOf128BitsAreWhole) {
 /// "name text" of each mark of a category, and what it points to.
 std::vector<std::pair<std::string, std::uint64_t>> marksOf(const Reader& reader, const std::string& category) {
   const auto marks = *reader.table<prof::Mark>();
-  std::vector<std::pair<std::string, std::uint64_t>> told;
+  std::vector<std::pair<std::string, std::uint64_t>> logged;
   for (std::size_t i = 0; i < marks.name.size(); ++i) {
     if (reader.text(marks.category[i]) != category) continue;
-    told.emplace_back(std::string(reader.text(marks.name[i])) + " " + std::string(reader.text(marks.text[i])),
-                      marks.payload[i]);
+    logged.emplace_back(std::string(reader.text(marks.name[i])) + " " + std::string(reader.text(marks.text[i])),
+                        marks.payload[i]);
   }
-  return told;
+  return logged;
 }
 
 TEST_F(RunTest, RegionsOfCudaArraysAreMarks) {
@@ -340,16 +340,16 @@ TEST_F(RunTest, DeferredEventsStandWhereTheirClocksSay) {
   EXPECT_NEAR(static_cast<double>(late["own clock"][0].startNs - first.startNs), 0, 5e7);
   ASSERT_EQ(late["corrected clock"].size(), 1u);
   EXPECT_EQ(late["corrected clock"][0].startNs, first.startNs);
-  EXPECT_EQ(late["corrected clock"][0].durNs, 1'000'000) << "by what was said of it last";
+  EXPECT_EQ(late["corrected clock"][0].durNs, 1'000'000) << "by the last statement on it";
   const auto samples = *reader.table<prof::CounterSample>();
   std::map<double, prof::TimeNs> level;
   for (std::size_t i = 0; i < samples.value.size(); ++i) level[samples.value[i]] = samples.timeNs[i];
   EXPECT_EQ(level[10], first.startNs);
   EXPECT_EQ(level[30], first.startNs + 2000);
   const auto environment = *reader.table<prof::Environment>();
-  bool said = false;
-  for (const auto key : environment.key) said |= reader.text(key) == "nvtx.deferred.left_out";
-  EXPECT_TRUE(said);
+  bool leftOut = false;
+  for (const auto key : environment.key) leftOut |= reader.text(key) == "nvtx.deferred.left_out";
+  EXPECT_TRUE(leftOut);
 }
 
 TEST_F(RunTest, HeapsAndRegionsAreAllocations) {
@@ -453,7 +453,7 @@ TEST_F(RunTest, HandsArgumentsOnAsTheyAre) {
   ASSERT_EQ(WEXITSTATUS(record(words)), 0);
   EXPECT_EQ(textOf("arguments.txt"), same);
   // Without -- too: with the program begins what is its own.
-  ASSERT_EQ(WEXITSTATUS(lacuna("-o again.lcn " + words)), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o again.lcn " + words)), 0) << errorText();
   EXPECT_EQ(textOf("arguments.txt"), same);
   EXPECT_TRUE(fs::exists(folder_ / "again.lcn"));
 }
@@ -461,7 +461,7 @@ TEST_F(RunTest, HandsArgumentsOnAsTheyAre) {
 TEST_F(RunTest, HandsAllArgumentsToAScriptWithoutAnInterpreter) {
   std::ofstream(folder_ / "script") << "echo $# ${100} >arguments.txt\n";
   fs::permissions(folder_ / "script", fs::perms::owner_all);
-  ASSERT_EQ(WEXITSTATUS(record("./script $(seq 100)")), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(record("./script $(seq 100)")), 0) << errorText();
   EXPECT_EQ(textOf("arguments.txt"), "100 100\n");
 }
 
@@ -469,10 +469,10 @@ TEST_F(RunTest, EndsWithTheReportAndKeepsTheExitCode) {
   const std::string run = program("lacuna") + " run --force -o out.lcn ";
   const std::string rest = " -- " + program("nvtx_program") + " 5 >stdout.txt 2>stderr.txt";
   EXPECT_EQ(WEXITSTATUS(shell(run + rest)), 5);
-  EXPECT_NE(said().find("lacuna report out.lcn"), std::string::npos) << said();
+  EXPECT_NE(errorText().find("lacuna report out.lcn"), std::string::npos) << errorText();
   EXPECT_EQ(textOf("stdout.txt").find("lacuna"), std::string::npos);
   EXPECT_EQ(WEXITSTATUS(shell(run + "--no-report" + rest)), 5);
-  EXPECT_EQ(said().find("lacuna report"), std::string::npos) << said();
+  EXPECT_EQ(errorText().find("lacuna report"), std::string::npos) << errorText();
 }
 
 TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
@@ -486,7 +486,7 @@ TEST_F(RunTest, AKilledRecordingIsRecoveredFromItsFolder) {
   expectNothingLeft();
 }
 
-TEST_F(RunTest, BadUseIsSaidClearly) {
+TEST_F(RunTest, BadUseIsReportedClearly) {
   struct Case {
     const char* words;
     int code;
@@ -522,32 +522,33 @@ TEST_F(RunTest, BadUseIsSaidClearly) {
                                         "ELF and no more";
   fs::permissions(folder_ / "damaged", fs::perms::owner_all);
   for (const Case& bad : cases) {
-    EXPECT_EQ(WEXITSTATUS(lacuna(bad.words)), bad.code) << bad.words << ": " << said();
-    EXPECT_NE(said().find(bad.says), std::string::npos) << bad.words << ": " << said();
+    EXPECT_EQ(WEXITSTATUS(lacuna(bad.words)), bad.code) << bad.words << ": " << errorText();
+    EXPECT_NE(errorText().find(bad.says), std::string::npos) << bad.words << ": " << errorText();
     EXPECT_FALSE(fs::exists(folder_ / "out.lcn")) << bad.words;
   }
   expectNothingLeft();
 }
 
-TEST_F(RunTest, ABadInjectionPathIsSaidClearly) {
+TEST_F(RunTest, ABadInjectionPathIsReportedClearly) {
   const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
   EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/bin/sh " + run + "true 2>stderr.txt")), 127);
-  EXPECT_NE(said().find("/bin/sh is not lacuna's injected library"), std::string::npos) << said();
+  EXPECT_NE(errorText().find("/bin/sh is not lacuna's injected library"), std::string::npos) << errorText();
   EXPECT_EQ(WEXITSTATUS(shell("LACUNA_INJECTION=/no/such.so " + run + "true 2>stderr.txt")), 127);
-  EXPECT_NE(said().find("/no/such.so does not exist"), std::string::npos) << said();
+  EXPECT_NE(errorText().find("/no/such.so does not exist"), std::string::npos) << errorText();
   expectNothingLeft();
   // The user's own choice stays, good or bad, and NVTX would not report that it is bad.
   EXPECT_EQ(WEXITSTATUS(shell("NVTX_INJECTION64_PATH=/no/such.so " + run + program("nvtx_program") + " 2>stderr.txt")),
             0);
-  EXPECT_NE(
-      said().find("NVTX_INJECTION64_PATH is already set to /no/such.so, which does not exist but stays: no library "
-                  "is loaded by it"),
-      std::string::npos)
-      << said();
-  EXPECT_EQ(said().find("no process recorded anything"), std::string::npos) << said();
+  EXPECT_NE(errorText().find(
+                "NVTX_INJECTION64_PATH is already set to /no/such.so, which does not exist but stays: no library "
+                "is loaded by it"),
+            std::string::npos)
+      << errorText();
+  EXPECT_EQ(errorText().find("no process recorded anything"), std::string::npos) << errorText();
   shell("NVTX_INJECTION64_PATH=/etc/passwd " + run + program("nvtx_program") + " 2>stderr.txt");
-  EXPECT_NE(said().find("set to /etc/passwd, which is no library but stays: no library is loaded"), std::string::npos)
-      << said();
+  EXPECT_NE(errorText().find("set to /etc/passwd, which is no library but stays: no library is loaded"),
+            std::string::npos)
+      << errorText();
 }
 
 TEST_F(RunTest, AStaticProgramRunsAndTheSummarySaysWhatIsMissing) {
@@ -555,7 +556,7 @@ TEST_F(RunTest, AStaticProgramRunsAndTheSummarySaysWhatIsMissing) {
   EXPECT_EQ(WEXITSTATUS(shell(program("lacuna") + " run --force --no-report -o out.lcn -- " +
                               program("static_program") + " 2>stderr.txt")),
             9);
-  EXPECT_NE(said().find("is statically linked and cannot load the recorder"), std::string::npos) << said();
+  EXPECT_NE(errorText().find("is statically linked and cannot load the recorder"), std::string::npos) << errorText();
   expectNothingLeft();
 }
 
@@ -573,18 +574,18 @@ TEST_F(RunTest, ASetUserIdProgramRunsAndTheSummarySaysWhatIsMissing) {
                                         << "find $LACUNA_RECORDING/ $LACUNA_RECORDING/shm/ -name '*.lcr' >found.txt\n"
                                         << "kill $other\n";
   const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
-  const auto expectSaid = [&](uid_t user, gid_t group, mode_t mode, const std::string& words) {
+  const auto expectErrorText = [&](uid_t user, gid_t group, mode_t mode, const std::string& words) {
     const std::string other = folder_ / "other";
     ASSERT_TRUE(chown(other.c_str(), user, group) == 0 && chmod(other.c_str(), mode) == 0);
     EXPECT_EQ(WEXITSTATUS(shell(run + "./other exit 2>stderr.txt")), 3);
-    EXPECT_NE(said().find(words), std::string::npos) << said();
+    EXPECT_NE(errorText().find(words), std::string::npos) << errorText();
     EXPECT_TRUE(rangesOf(trace()).empty()) << words;
     shell("rm -f place.txt; " + run + "sh program.sh 2>stderr.txt");
     EXPECT_TRUE(fs::exists(folder_ / "place.txt")) << words;
     EXPECT_EQ(textOf("found.txt"), "") << words;
   };
-  expectSaid(65534, 0, 04755, "is set-uid");
-  expectSaid(0, 65534, 02755, "is set-gid");
+  expectErrorText(65534, 0, 04755, "is set-uid");
+  expectErrorText(0, 65534, 02755, "is set-gid");
   expectNothingLeft();
 }
 
@@ -596,7 +597,7 @@ TEST_F(RunTest, TheLoaderRunsAProgramThatIsRecorded) {
   if (!fs::exists(loader)) GTEST_SKIP() << "no loader at " << loader;
   const std::string run = program("lacuna") + " run --force --no-report -o out.lcn -- ";
   EXPECT_EQ(WEXITSTATUS(shell(run + loader.string() + " " + program("ending_program") + " exit 2>stderr.txt")), 3);
-  EXPECT_EQ(said().find("statically linked"), std::string::npos) << said();
+  EXPECT_EQ(errorText().find("statically linked"), std::string::npos) << errorText();
   EXPECT_EQ(rangesOf(trace()).at("before"), 1000);
 }
 

@@ -43,19 +43,20 @@ std::vector<std::string> rowsOf(const prof::Reader& reader) {
 
 // A recorder that waits for ranges hears of each when it begins; another one hears of small operators when they are
 // over. The traces are the same.
-TEST_F(RunTest, SmallOperatorsAreTheSameRowsWholeOrInParts) {
-  ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << said();
-  const std::vector<std::string> whole = rowsOf(trace());
+TEST_F(RunTest, SmallOperatorsAreTheSameRowsCompleteOrInParts) {
+  ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << errorText();
+  const std::vector<std::string> complete = rowsOf(trace());
   const std::string inParts = "-o parts.lcn -- env LACUNA_STEP_RANGE=none " + program("small_operators");
-  ASSERT_EQ(WEXITSTATUS(lacuna(inParts)), 0) << said();
-  EXPECT_EQ(whole, rowsOf(trace("parts.lcn")));
-  EXPECT_EQ(std::count_if(whole.begin(), whole.end(), [](const auto& row) { return row.starts_with("kernel mul"); }),
-            300);
+  ASSERT_EQ(WEXITSTATUS(lacuna(inParts)), 0) << errorText();
+  EXPECT_EQ(complete, rowsOf(trace("parts.lcn")));
+  EXPECT_EQ(
+      std::count_if(complete.begin(), complete.end(), [](const auto& row) { return row.starts_with("kernel mul"); }),
+      300);
 }
 
 // They are reported once, at the beginning, which the ring has long overwritten.
 TEST_F(RunTest, ARingThatHasTurnedStillHasTheQueuesAndTheKnobs) {
-  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 1M -- " + program("small_operators") + " 200 3")), 3) << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --ring 1M -- " + program("small_operators") + " 200 3")), 3) << errorText();
   const prof::Reader reader = trace("out.dump-1.lcn");
   ASSERT_GT(reader.rows<prof::Drop>(), 0u) << "it has turned";
   const auto devices = *reader.column<&prof::Device::id>();
@@ -69,7 +70,7 @@ TEST_F(RunTest, ARingThatHasTurnedStillHasTheQueuesAndTheKnobs) {
 }
 
 TEST_F(RunTest, ExecutionsOfSmallOperatorsLieWithinTheirRanges) {
-  ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(record(program("small_operators"))), 0) << errorText();
   const prof::Reader reader = trace();
   const auto ranges = *reader.table<Range>();
   std::map<std::uint64_t, std::pair<prof::TimeNs, prof::TimeNs>> operators;
@@ -89,7 +90,7 @@ TEST_F(RunTest, ExecutionsOfSmallOperatorsLieWithinTheirRanges) {
 
 // Kernels refer by number to the devices and queues that a program describes when it begins.
 TEST_F(RunTest, ACaptureRangeKnowsTheDevicesThatWereDescribedBefore) {
-  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --capture-range step -- " + program("small_operators"))), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --capture-range step -- " + program("small_operators"))), 0) << errorText();
   const prof::Reader reader = trace();
   EXPECT_GT(reader.rows<Kernel>(), 0u);
   EXPECT_EQ(reader.rows<prof::Device>(), 1u);

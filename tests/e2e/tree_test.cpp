@@ -50,7 +50,7 @@ class TreeTest : public RunTest {
     return members;
   }
   /// The tree that every reader should find.
-  static std::vector<Member> wholeTree() {
+  static std::vector<Member> fullTree() {
     const std::string launcher = "launcher_progra";  // the kernel keeps 15 characters
     std::vector<Member> tree{{"sh", ""}, {launcher, "sh"}};
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -93,20 +93,20 @@ class TreeTest : public RunTest {
 
 TEST_F(TreeTest, ALaunchersRanksAndTheirLoaderWorkersAreInOneTrace) {
   for (const char* sources : {"nvtx", "nvtx,samples,counters"}) {
-    ASSERT_EQ(launch(sources), 0) << said();
+    ASSERT_EQ(launch(sources), 0) << errorText();
     EXPECT_EQ(textOf("printed.txt"), "[rank0]: trained\n[rank1]: trained\n");
     const Reader reader = trace();
-    EXPECT_THAT(membersOf(reader), testing::UnorderedElementsAreArray(wholeTree())) << sources;
+    EXPECT_THAT(membersOf(reader), testing::UnorderedElementsAreArray(fullTree())) << sources;
     EXPECT_EQ(rangesByProcess(reader), allRanges()) << sources;
     expectNothingLeft();
   }
 }
 
 TEST_F(TreeTest, ARankThatFailsEndsTheOthersAndLosesNothing) {
-  ASSERT_EQ(WEXITSTATUS(launch("nvtx", "1")), 7) << said();
+  ASSERT_EQ(WEXITSTATUS(launch("nvtx", "1")), 7) << errorText();
   EXPECT_EQ(textOf("printed.txt"), "[rank0]: trained\n[rank1]: trained\n");
   const Reader reader = trace();
-  EXPECT_THAT(membersOf(reader), testing::UnorderedElementsAreArray(wholeTree()));
+  EXPECT_THAT(membersOf(reader), testing::UnorderedElementsAreArray(fullTree()));
   Counts expected = allRanges();
   expected.erase({1, "rank_program", "all-reduce"});
   EXPECT_EQ(rangesByProcess(reader), expected) << "the one in which rank 0 was terminated, too";

@@ -139,7 +139,7 @@ TEST_F(WatchTest, AProcessHasItsOwnCommandLineOrNone) {
   std::ofstream(folder_ / "lines.sh")
       << "for i in 1 2 3 4 5; do readlink -f /tmp; /bin/echo hi >/dev/null; (true); done\n"
       << "exec sleep 0.3\n";
-  ASSERT_EQ(WEXITSTATUS(record("sh lines.sh >lines.txt")), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(record("sh lines.sh >lines.txt")), 0) << errorText();
   const Reader reader = trace();
   const auto rows = *reader.table<prof::Process>();
   std::set<std::string> found;
@@ -168,7 +168,7 @@ class SleepingTest : public WatchTest {
                     "sleep 0.02; done; echo pid=$pid >>pids; " +
                     untilSaved() + "kill -0 $run"),
               0)
-        << said();
+        << errorText();
   }
   void trigger(const std::string& what) {
     ASSERT_EQ(shell(". ./pids; " + program("lacuna") + " trigger $run " + what), 0);
@@ -273,14 +273,14 @@ TEST_F(WatchTest, WhatTheRecorderRunsOnCoresOfItsOwnIsACounterOfItsOwn) {
 }
 
 TEST_F(WatchTest, WhatAProgramUsesWhileRecordingIsOffIsInNoCounter) {
-  // It sleeps while recording is on, and after that until a look that may be under way is over.
+  // It sleeps while recording is on, and after that until a scan that may be under way is over.
   const std::string trigger = program("lacuna") + " trigger $PPID ";
   std::ofstream(folder_ / "program.sh") << "sleep 2\n"
                                         << trigger << "--stop\n"
                                         << untilSaved() << "\n"
                                         << "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done\n"
                                         << trigger << "--start\nsleep 0.5\n";
-  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace counters -- sh program.sh")), 0) << said();
+  ASSERT_EQ(WEXITSTATUS(lacuna("-o out.lcn --trace counters -- sh program.sh")), 0) << errorText();
   const Reader reader = trace();
   const auto processes = *reader.table<prof::Process>();
   const auto tracks = *reader.table<prof::CounterTrack>();
@@ -303,7 +303,7 @@ TEST_F(WatchTest, SamplesSayWhereTheTimeWent) {
   // Three times 200 ms, by its own CPU clock.
   EXPECT_GT(sampledMs(reader), 450);
   EXPECT_LT(sampledMs(reader), 900);
-  const bool names = said().find("elfutils") == std::string::npos;
+  const bool names = errorText().find("elfutils") == std::string::npos;
   if (names) {
     EXPECT_GT(sampledMs(reader, {"spinHot"}), 0.5 * sampledMs(reader));
     EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "main"}), 0.1 * sampledMs(reader));
@@ -333,12 +333,12 @@ TEST_F(WatchTest, ThreadStatesAddUpToTheirThreads) {
   EXPECT_GT(sum, 140'000'000);
 }
 
-TEST_F(WatchTest, LookingAtProcGivesStatesAndTimesButNoStacks) {
+TEST_F(WatchTest, PollingProcGivesStatesAndTimesButNoStacks) {
   const int status = shell(lingering() + "exec " + program("lacuna") +
                            " run --force --no-report --trace samples,nvtx --sampler proc -o out.lcn -- sh -c '" +
                            program("spin_program") + " 200; exit 4' 2>stderr.txt");
   ASSERT_EQ(WEXITSTATUS(status), 4);
-  EXPECT_THAT(said(), HasSubstr("looked at every 10 ms in /proc"));
+  EXPECT_THAT(errorText(), HasSubstr("looked at every 10 ms in /proc"));
   const Reader reader = trace();
   EXPECT_GT(sampledMs(reader), 300);
   EXPECT_LT(sampledMs(reader), 900);
@@ -351,15 +351,15 @@ TEST_F(WatchTest, TimersSayWhereTheTimeWent) {
   const int status = shell("exec " + program("lacuna") +
                            " run --force --no-report --trace samples,nvtx --sampler timer -o out.lcn -- sh -c '" +
                            program("spin_program") + " 300; exit 4' 2>stderr.txt");
-  ASSERT_EQ(WEXITSTATUS(status), 4) << said();
-  EXPECT_THAT(said(), HasSubstr("CPU samples come from timers in the programs (as asked for)"));
-  EXPECT_THAT(said(), HasSubstr("CPU samples from timers in the programs\n"));
+  ASSERT_EQ(WEXITSTATUS(status), 4) << errorText();
+  EXPECT_THAT(errorText(), HasSubstr("CPU samples come from timers in the programs (as asked for)"));
+  EXPECT_THAT(errorText(), HasSubstr("CPU samples from timers in the programs\n"));
   const Reader reader = trace();
   EXPECT_EQ(environmentOf(reader).at("cpu_samples.source"), "timer");
   // Three times 300 ms. The time after the last ring of a timer is not reported: more where threads share a core.
   EXPECT_GT(sampledMs(reader), 600);
   EXPECT_LT(sampledMs(reader), 1350);
-  const bool names = said().find("elfutils") == std::string::npos;
+  const bool names = errorText().find("elfutils") == std::string::npos;
   if (names) {
     EXPECT_GT(sampledMs(reader, {"spinHot"}), 0.5 * sampledMs(reader));
     EXPECT_GT(sampledMs(reader, {"spinHot", "spinCaller", "main"}), 0.1 * sampledMs(reader))
@@ -377,7 +377,7 @@ TEST_F(WatchTest, TimersGiveAtLeastThePlaceInProgramsOfOthers) {
   ASSERT_EQ(
       lacuna("-o out.lcn --trace samples --sampler timer -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'"),
       0)
-      << said();
+      << errorText();
   const Reader reader = trace();
   const auto frames = *reader.table<prof::StackFrame>();
   std::map<std::uint32_t, std::string> moduleOf;
@@ -400,7 +400,7 @@ TEST_F(WatchTest, TimersLeaveAProgramsSignalsAlone) {
                                 " run --force -q -o out.lcn --trace samples --sampler timer -- " +
                                 program("signal_program") + " " + spare + " 2>stderr.txt")),
               0)
-        << spare << ": " << said();
+        << spare << ": " << errorText();
     EXPECT_GT(sampledMs(trace()), 100) << spare << ": looking at /proc tells of the rest";
   }
   const int status = lacuna("-o out.lcn --trace samples --sampler timer -- " + program("signal_program") + " 0 rude");
@@ -411,11 +411,11 @@ TEST_F(WatchTest, TimersLeaveAProgramsSignalsAlone) {
 TEST_F(WatchTest, TheKernelsSamplesCanBeInsistedOn) {
   const int status = lacuna("-o out.lcn --trace samples --sampler perf -- true");
   if (kernelSamples()) {
-    EXPECT_EQ(status, 0) << said();
+    EXPECT_EQ(status, 0) << errorText();
     EXPECT_EQ(environmentOf(trace()).at("cpu_samples.source"), "perf");
   } else {
     EXPECT_EQ(WEXITSTATUS(status), 127);
-    EXPECT_THAT(said(), HasSubstr("--sampler perf: the kernel refuses its samples"));
+    EXPECT_THAT(errorText(), HasSubstr("--sampler perf: the kernel refuses its samples"));
   }
 }
 
@@ -508,7 +508,7 @@ class SampledEndingTest : public WatchTest, public testing::WithParamInterface<s
     EXPECT_LT(others, kComputesMs * 0.25);
     auto ms = sampledMsByProcess(reader);
     for (const auto process : computing) {
-      // The time of a thread after its timer's last ring is not reported (docs/run.md): 50 ms, and a look at /proc, at
+      // The time of a thread after its timer's last ring is not reported (docs/run.md): 50 ms, and a scan of /proc, at
       // most.
       EXPECT_GT(ms[process], kComputesMs * (timer ? 0.6 : 0.9));
       EXPECT_LT(ms[process], kComputesMs * 1.25) << "what starting and recording take is in it";
@@ -537,8 +537,8 @@ TEST_P(SampledEndingTest, LosesNothingAndLeavesNothing) {
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), ending.signal);
   } else {
-    ASSERT_TRUE(WIFEXITED(status)) << said();
-    EXPECT_EQ(WEXITSTATUS(status), ending.code) << said();
+    ASSERT_TRUE(WIFEXITED(status)) << errorText();
+    EXPECT_EQ(WEXITSTATUS(status), ending.code) << errorText();
   }
   const Reader reader = trace();
   EXPECT_EQ(rangesOf(reader), ending.ranges);

@@ -51,7 +51,7 @@ class WindowTest : public RunTest {
 };
 
 TEST_F(WindowTest, ARangeAcrossAStopEndsWhenItEnded) {
-  ASSERT_EQ(window("", "stops"), 0) << said();
+  ASSERT_EQ(window("", "stops"), 0) << errorText();
   const Reader reader = trace();
   expectRangesWhereTheyWere(reader);
   EXPECT_EQ(rangesOf(reader), (std::map<std::string, int>{{"begun-on", 1},
@@ -65,14 +65,14 @@ TEST_F(WindowTest, ARangeAcrossAStopEndsWhenItEnded) {
 }
 
 TEST_F(WindowTest, ACounterOfDifferencesKeepsItsSumAcrossAStop) {
-  ASSERT_EQ(window("--trace nvtx", "counter"), 0) << said();
+  ASSERT_EQ(window("--trace nvtx", "counter"), 0) << errorText();
   const Reader reader = trace();
   const auto values = *reader.column<&prof::CounterSample::value>();
   EXPECT_EQ(std::vector<double>(values.begin(), values.end()), (std::vector<double>{1, 7}));
 }
 
 TEST_F(WindowTest, RangesAcrossTheEndsOfCaptureWindowsKeepTheirLength) {
-  ASSERT_EQ(window("--capture-range CAP", "captures"), 0) << said();
+  ASSERT_EQ(window("--capture-range CAP", "captures"), 0) << errorText();
   const Reader reader = trace();
   expectRangesWhereTheyWere(reader);
   const auto counts = rangesOf(reader);
@@ -82,7 +82,7 @@ TEST_F(WindowTest, RangesAcrossTheEndsOfCaptureWindowsKeepTheirLength) {
 }
 
 TEST_F(WindowTest, AForkedChildDoesNotCloseItsParentsCapture) {
-  ASSERT_EQ(window("--capture-range CAP", "fork-capture"), 0) << said();
+  ASSERT_EQ(window("--capture-range CAP", "fork-capture"), 0) << errorText();
   const auto counts = rangesOf(trace());
   EXPECT_EQ(counts.count("outside"), 0u);
   ASSERT_EQ(counts.count("inside"), 1u);
@@ -90,7 +90,7 @@ TEST_F(WindowTest, AForkedChildDoesNotCloseItsParentsCapture) {
 }
 
 TEST_F(WindowTest, AProcessThatDiesInsideItsCaptureLeavesTheRecordingOff) {
-  ASSERT_EQ(window("--capture-range CAP", "kill-capture"), 0) << said();
+  ASSERT_EQ(window("--capture-range CAP", "kill-capture"), 0) << errorText();
   const auto counts = rangesOf(trace());
   EXPECT_EQ(counts.count("outside"), 0u);
   ASSERT_EQ(counts.count("inside"), 1u);
@@ -98,12 +98,12 @@ TEST_F(WindowTest, AProcessThatDiesInsideItsCaptureLeavesTheRecordingOff) {
 }
 
 TEST_F(WindowTest, AThreadThatEndsInsideItsCaptureLeavesTheRecordingOff) {
-  ASSERT_EQ(window("--capture-range CAP", "thread-capture"), 0) << said();
+  ASSERT_EQ(window("--capture-range CAP", "thread-capture"), 0) << errorText();
   EXPECT_EQ(rangesOf(trace()), (std::map<std::string, int>{{"CAP", 1}, {"inside", 1}}));
 }
 
 TEST_F(WindowTest, NamesOutsideTheCaptureTakeNoRoomOfThoseInside) {
-  ASSERT_EQ(window("--capture-range CAP --trace nvtx", "many-names"), 0) << said();
+  ASSERT_EQ(window("--capture-range CAP --trace nvtx", "many-names"), 0) << errorText();
   EXPECT_EQ(rangesOf(trace()), (std::map<std::string, int>{{"CAP", 1}, {"inside", 1}}));
 }
 
@@ -121,7 +121,7 @@ TEST_F(WindowTest, AProcessThatNumbersItselfOtherwiseIsRecordedToItsEnd) {
   ASSERT_EQ(WEXITSTATUS(shell(lingering() + program("lacuna") + " run --force -q -o out.lcn -- " + unshare + " " +
                               program("window_program") + " work 2>stderr.txt")),
             0)
-      << said();
+      << errorText();
   const Reader reader = trace();
   EXPECT_EQ(rangesOf(reader), (std::map<std::string, int>{{"work", 100}}));
   std::uint32_t recorded = 0;

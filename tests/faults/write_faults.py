@@ -106,7 +106,7 @@ class Bench:
         faults = self.fail_each(subject, count, final)
         print(f"{subject.name}: {count} changes, {faults} faults, {replayed} states", flush=True)
 
-    def is_whole(self, subject, data, final):
+    def is_complete(self, subject, data, final):
         """The older file or the new one; in a trace that grows in place, all rows."""
         if data == OLD or data == final:
             return True
@@ -150,12 +150,12 @@ def judge_file(self, bench, where, done, final):
         bench.complain(self, where, f"ended with {done.returncode}")
     elif done.returncode == 0 and data == OLD:
         bench.complain(self, where, "no error, and no new file")
-    elif not bench.is_whole(self, data, final):
+    elif not bench.is_complete(self, data, final):
         bench.complain(self, where, f"ended with {done.returncode}, and the file is not whole")
 
 
 def survives_file(self, bench, data, final):
-    return bench.is_whole(self, data, final)
+    return bench.is_complete(self, data, final)
 
 
 Subject.judge = judge_file

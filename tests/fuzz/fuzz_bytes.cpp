@@ -19,7 +19,7 @@ constexpr std::size_t kMostBytes = 1 << 20;
 
 struct Unpacked {
   std::string text;
-  bool isWhole = true;
+  bool isComplete = true;
 };
 
 Unpacked readInPieces(const std::filesystem::path& path, std::size_t piece) {
@@ -38,7 +38,7 @@ Unpacked readInPieces(const std::filesystem::path& path, std::size_t piece) {
   }
   const double progress = (*source)->progress();
   if (!(progress >= 0 && progress <= 1)) std::abort();
-  out.isWhole = (*source)->problem().empty();
+  out.isComplete = (*source)->problem().empty();
   return out;
 }
 
@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (kind ? describe(*kind).empty() : kind.error().message.empty()) std::abort();
   const Unpacked large = readInPieces(path, 1 << 16);
   const Unpacked small = readInPieces(path, 61);
-  if (!large.isWhole || !small.isWhole) return 0;
+  if (!large.isComplete || !small.isComplete) return 0;
   const std::size_t common = std::min({large.text.size(), small.text.size(), kMostBytes});
   if (std::string_view(large.text).substr(0, common) != std::string_view(small.text).substr(0, common)) std::abort();
   if (common < kMostBytes && large.text.size() != small.text.size()) std::abort();

@@ -19,9 +19,9 @@
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/collector/recover.h"
+#include "lacuna/prof/announced.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/recording.h"
-#include "lacuna/prof/said.h"
 #include "lacuna/prof/trace.h"
 #include "record/layout.h"
 #include "sampler/journal.h"
@@ -63,8 +63,8 @@ void openRanges(LacunaName domain, std::uint64_t round, std::vector<std::uint64_
   lacunaDomainRangePush(domain, lacunaSite(lacunaName("a site"), domain, lacunaName("a category"), 0xff00ff00u));
   for (int i = 0; i < 2; ++i) started.push_back(lacunaRangeStart(&event));
   lacunaRangeEnd(started[round]);
-  const SaidExecution said{.correlation = round + 1, .sequence = round + 1, .bytes = 64, .queue = 3};
-  lacunaPushExecution_(domain, name, lacunaName("a category"), &said);
+  const AnnouncedExecution announced{.correlation = round + 1, .sequence = round + 1, .bytes = 64, .queue = 3};
+  lacunaPushExecution_(domain, name, lacunaName("a category"), &announced);
   lacunaCounter(lacunaCounterTrack(lacunaName("a counter"), lacunaName("B")), static_cast<double>(round));
   record(Kernel{.startNs = static_cast<TimeNs>(round), .durNs = 5, .queue = QueueId{3}, .device = DeviceId{1}});
 }

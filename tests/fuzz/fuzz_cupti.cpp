@@ -19,7 +19,7 @@ using namespace lacuna;
 using namespace lacuna::collector::cupti;
 
 void decodeBuffer(const std::byte* bytes, std::size_t size, const Strides& strides) {
-  // A copy of just that size, so that a look beyond its end is seen.
+  // A copy of just that size, so that a read beyond its end is seen.
   const std::vector<std::byte> buffer(bytes, bytes + size);
   ClockMap clock;
   clock.add(1'000'000, 0);

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "lacuna/prof/announced_operator.h"
 #include "lacuna/prof/reader.h"
 #include "lacuna/prof/recording.h"
-#include "lacuna/prof/said_whole.h"
 #include "lacuna/prof/trace.h"
 #include "record/layout.h"
 
@@ -42,9 +42,11 @@ void recordSomething() {
   event.name = lacunaName("an event");
   event.payloadType = LacunaPayloadF64;
   record(Queue{.id = QueueId{3}, .nativeId = 7});
-  SaidWhole whole{.startStamp = 2, .stopStamp = 3, .endStamp = 4, .domain = domain, .name = site, .hasMemory = true};
-  whole.beginStamp = lacunaStamp_();
-  for (std::uint64_t* stamp : {&whole.startStamp, &whole.stopStamp, &whole.endStamp}) *stamp += whole.beginStamp;
+  AnnouncedOperator announced{
+      .startStamp = 2, .stopStamp = 3, .endStamp = 4, .domain = domain, .name = site, .hasMemory = true};
+  announced.beginStamp = lacunaStamp_();
+  for (std::uint64_t* stamp : {&announced.startStamp, &announced.stopStamp, &announced.endStamp})
+    *stamp += announced.beginStamp;
   for (std::uint64_t i = 0; i < 200; ++i) {
     lacunaRangePush(lacunaName("a range"));
     lacunaDomainRangePush(domain, site);
@@ -57,7 +59,7 @@ void recordSomething() {
     record(Kernel{.startNs = static_cast<TimeNs>(i), .durNs = 5, .queue = QueueId{3}});
     lacunaFree(0x1000 + i);
     lacunaLog(1, domain, event.name);
-    lacunaWhole_(&whole);
+    lacunaAnnouncedOperator_(&announced);
     lacunaRangeEnd(range);
     lacunaDomainRangePop(domain);
     lacunaRangePop();

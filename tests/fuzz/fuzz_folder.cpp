@@ -83,13 +83,13 @@ void letWaitsGoOn() {
 using Tree = std::map<std::string, std::string>;
 
 std::string describe(const fs::path& path) {
-  constexpr std::uintmax_t kReadWhole = 1 << 20;
+  constexpr std::uintmax_t kReadAll = 1 << 20;
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
   switch (status.type()) {
     case fs::file_type::regular: {
       const std::uintmax_t size = fs::file_size(path, error);
-      return "file " + std::to_string(size) + " " + (size <= kReadWhole ? bytesOf(path) : std::string());
+      return "file " + std::to_string(size) + " " + (size <= kReadAll ? bytesOf(path) : std::string());
     }
     case fs::file_type::symlink:
       return "link " + fs::read_symlink(path, error).string();
@@ -159,7 +159,7 @@ class Victim {
         (void)prof::removeRecording(recording_);
         return mustKeepWhatIsForeign();
       case Action::Leftovers:
-        return lookForLeftovers();
+        return checkForLeftovers();
       default:
         return create();
     }
@@ -305,7 +305,7 @@ class Victim {
     must(std::distance(fs::directory_iterator(home_ / "out"), {}) == (fs::exists(trace) ? 1 : 0), "drafts were left");
   }
 
-  void lookForLeftovers() const {
+  void checkForLeftovers() const {
     // Its owner is there, as it was recorded.
     const bool wanted =
         isSound(recording_ / prof::recording::kSettingsFile) && isSound(shared_ / prof::recording::kOwnerFile);

@@ -77,7 +77,7 @@ void readFrames(const Layout& layout, std::span<const std::byte> bytes) {
       must(stack.tid != 0, "a thread without a number");
     }
   }
-  must(memory.total() < std::size_t{4} << 30, "more was read than a look may read");
+  must(memory.total() < std::size_t{4} << 30, "more was read than a round may read");
 }
 
 }  // namespace

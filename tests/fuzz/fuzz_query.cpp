@@ -41,7 +41,7 @@ constexpr auto kMostTime = 10 * kTimeLimit;
 constexpr long long kMostMemory = 3 << 20;
 constexpr std::uint64_t kMostResultRows = 2000;
 /// Every so many statements all rows of the stores are read again.
-constexpr std::uint64_t kStatementsBetweenLooks = 2000;
+constexpr std::uint64_t kStatementsBetweenChecks = 2000;
 
 void must(bool holds, std::string_view what) {
   if (holds) return;
@@ -138,7 +138,7 @@ class Fixture {
     inBlocks_->ask(sql);
     std::filesystem::current_path(before_);
     must(std::filesystem::is_empty(empty_.path()), "a statement wrote a file");
-    if (++asked_ % kStatementsBetweenLooks == 1) look();
+    if (++asked_ % kStatementsBetweenChecks == 1) check();
   }
 
  private:
@@ -146,7 +146,7 @@ class Fixture {
     std::ifstream file(files_ / "trace.lcn", std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  void look() const {
+  void check() const {
     kept_->mustBeUnchanged();
     inBlocks_->mustBeUnchanged();
     must(bytesOfFile() == bytes_, "a statement changed the trace");

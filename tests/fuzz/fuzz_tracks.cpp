@@ -63,14 +63,14 @@ void writeTrace(const std::filesystem::path& path) {
   must(writer->finish().ok(), "writing the trace");
 }
 
-void look(const Lane& lane, const analyzer::PixelGrid& grid, std::vector<analyzer::Cell>& cells) {
+void readLane(const Lane& lane, const analyzer::PixelGrid& grid, std::vector<analyzer::Cell>& cells) {
   cells.resize(static_cast<std::size_t>(grid.width));
   lane.query(grid, cells);
   for (const analyzer::Cell& cell : cells) must(cell.busy >= 0 && cell.busy <= 1, "a share of a pixel's time");
 }
 
 /// Looks at everything from afar, nearer, and at single events.
-void lookAt(const TrackSet& set, prof::TimeWindow span) {
+void readTracks(const TrackSet& set, prof::TimeWindow span) {
   std::vector<analyzer::Cell> cells;
   std::vector<analyzer::CounterCell> values(kPixels);
   for (const analyzer::TrackGroup& group : set.groups) {
@@ -78,10 +78,10 @@ void lookAt(const TrackSet& set, prof::TimeWindow span) {
       for (const double zoom : {0.5, 1.0, 30.0, 900.0, 40'000.0}) {
         const double npp = static_cast<double>(span.endNs - span.startNs) / kPixels / zoom;
         for (const prof::TimeNs from : {span.startNs, span.startNs / 2 + span.endNs / 2}) {
-          for (const Lane& lane : track.lanes) look(lane, {from, npp, kPixels}, cells);
+          for (const Lane& lane : track.lanes) readLane(lane, {from, npp, kPixels}, cells);
           track.counter.query({from, npp, kPixels}, values);
         }
-        for (const Lane& lane : track.lanes) look(lane, {span.startNs, npp, 1}, cells);
+        for (const Lane& lane : track.lanes) readLane(lane, {span.startNs, npp, 1}, cells);
       }
       for (const Lane& lane : track.lanes) {
         must(lane.lowerBound(span.startNs) <= lane.size(), "finding an event");
@@ -101,8 +101,8 @@ void mustBeSame(const Lane& kept, const Lane& built, prof::TimeWindow span) {
   must(kept.size() == built.size(), "comparing how many events there are");
   for (const double zoom : {1.0, 50.0, 4'000.0}) {
     const double npp = static_cast<double>(span.endNs - span.startNs) / kPixels / zoom;
-    look(kept, {span.startNs, npp, kPixels}, mine);
-    look(built, {span.startNs, npp, kPixels}, theirs);
+    readLane(kept, {span.startNs, npp, kPixels}, mine);
+    readLane(built, {span.startNs, npp, kPixels}, theirs);
     for (std::size_t x = 0; x < mine.size(); ++x)
       must(mine[x].busy == theirs[x].busy && mine[x].name == theirs[x].name, "comparing pictures");
   }
@@ -231,7 +231,7 @@ class Victim {
     const auto store = analyzer::Store::open(path_);
     if (!store.ok()) return nullptr;
     auto kept = analyzer::loadTracks(**store);
-    if (kept != nullptr) lookAt(*kept, built_->span);
+    if (kept != nullptr) readTracks(*kept, built_->span);
     return kept;
   }
 

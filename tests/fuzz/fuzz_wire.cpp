@@ -110,7 +110,7 @@ bool receiveAll(OutcomeInbox& inbox) {
   for (;;) {
     ArrivedOutcome outcome;
     const Received received = inbox.receive(outcome);
-    if (received != Received::Whole) return received == Received::Partly;
+    if (received != Received::Complete) return received == Received::Partly;
     mustBeReadable(outcome);
   }
 }

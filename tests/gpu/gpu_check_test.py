@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
 loader.exec_module(gpu_check)
 
-SAID = {"axpy": 6, "axpy_in_graph": 4, "spin": 2, "h2d_copies": 3, "h2d_bytes": 300, "d2h_copies": 1, "d2h_bytes": 50,
+EXPECTED = {"axpy": 6, "axpy_in_graph": 4, "spin": 2, "h2d_copies": 3, "h2d_bytes": 300, "d2h_copies": 1, "d2h_bytes": 50,
         "memsets": 2, "memset_bytes": 20, "graph_launches": 2, "streams": 2, "launch_seconds": 0.1}
 
 
@@ -62,7 +62,7 @@ class Session(gpu_check.Session):
             run("insert into api_call values ('cudaMemcpyAsync', 0, ?)", (correlation,))
 
     def record(self, name, words, options=(), **variables):
-        return name, json.dumps(SAID)
+        return name, json.dumps(EXPECTED)
 
     def query(self, trace, sql):
         return self.tables.execute(sql).fetchall()
@@ -115,9 +115,9 @@ class Checks(unittest.TestCase):
 
     def test_refused_hardware_counters_need_a_remedy(self):
         gone = "delete from counter_track where id >= 2"
-        said = "insert into log values ('no GPU hardware counters: refused. Remedy: ask for them')"
-        self.assertEqual(self.failures(gpu_check.check_hardware_counters, gone, said), [])
-        self.assertEqual(self.failures(gpu_check.check_hardware_counters, gone, said.replace("Remedy", "Well")), ["hardware counters"])
+        printed = "insert into log values ('no GPU hardware counters: refused. Remedy: ask for them')"
+        self.assertEqual(self.failures(gpu_check.check_hardware_counters, gone, printed), [])
+        self.assertEqual(self.failures(gpu_check.check_hardware_counters, gone, printed.replace("Remedy", "Well")), ["hardware counters"])
 
 
 KINDS = sorted(gpu_check.RECORDS)
@@ -137,11 +137,11 @@ class Overhead(unittest.TestCase):
         tables("insert into api_call values ('cudaEventRecord', 0, 0), ('cuEventRecord', 0, 0)")
         for change in changes:
             tables(change)
-        said = {"ns": {kind: 100.0 + 10 * i for i, kind in enumerate(kinds)}, "count": {kind: 1 for kind in kinds}}
-        slower = {**said, "ns": {kind: ns + 7 for kind, ns in said["ns"].items()}}
+        printed = {"ns": {kind: 100.0 + 10 * i for i, kind in enumerate(kinds)}, "count": {kind: 1 for kind in kinds}}
+        slower = {**printed, "ns": {kind: ns + 7 for kind, ns in printed["ns"].items()}}
         session.record = lambda name, words, options=(), **variables: (name, json.dumps(slower))
         run = gpu_check.run
-        gpu_check.run = lambda command, **how: subprocess.CompletedProcess(command, 0, json.dumps(said))
+        gpu_check.run = lambda command, **how: subprocess.CompletedProcess(command, 0, json.dumps(printed))
         self.addCleanup(setattr, gpu_check, "run", run)
         with contextlib.redirect_stdout(io.StringIO()):
             gpu_check.check_overhead(session)
@@ -200,9 +200,9 @@ class Torch(unittest.TestCase):
         tables("insert into memset values (64, 8)")
         for change in changes:
             tables(change)
-        oracles = [gpu_check.told_by_torch(profile) for profile in profiles]
+        oracles = [gpu_check.counts_by_torch(profile) for profile in profiles]
         with contextlib.redirect_stdout(io.StringIO()):
-            gpu_check.compare_with_torch(session, oracles, gpu_check.told_by_us(session, "trace"))
+            gpu_check.compare_with_torch(session, oracles, gpu_check.counts_by_lacuna(session, "trace"))
         return sorted({outcome["what"] for outcome in session.outcomes if outcome["result"] == "fails"})
 
     def test_the_same_work_passes(self):
@@ -301,11 +301,11 @@ class Time(unittest.TestCase):
             session = gpu_check.Session(pathlib.Path(place), results, traces)
             self.addCleanup(setattr, gpu_check, "MAX_TRACES_BYTES", gpu_check.MAX_TRACES_BYTES)
             gpu_check.MAX_TRACES_BYTES = 100
-            with contextlib.redirect_stdout(io.StringIO()) as said:
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
                 session.keep_traces()
             with tarfile.open(results / "traces.tar.gz") as archive:
                 self.assertEqual(archive.getnames(), ["small.lcn", "middle.lcn"])
-            self.assertIn("not kept: large.lcn", said.getvalue())
+            self.assertIn("not kept: large.lcn", printed.getvalue())
 
     def test_a_check_for_which_no_time_is_left_fails(self):
         session = Session()

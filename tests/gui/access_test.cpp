@@ -27,6 +27,7 @@
 #include "lacuna/analyzer/report.h"
 #include "views/charts.h"
 #include "views/finding_card.h"
+#include "views/kernels_page.h"
 #include "views/memory_chart.h"
 #include "views/memory_page.h"
 #include "views/overview_page.h"
@@ -70,7 +71,7 @@ class AccessTest : public QObject {
 
  private:
   std::unique_ptr<MainWindow> window_;
-  [[nodiscard]] TimelineView* view() const { return window_->timeline()->view(); }
+  [[nodiscard]] TimelineView* view() const { return window_->pageOf<TimelinePage>()->view(); }
 
   void show(const char* page) { QVERIFY(gui::testing::showSettled(*window_, page)); }
   /// Types the words into the command palette and takes what it finds first.
@@ -119,13 +120,14 @@ class AccessTest : public QObject {
   /// The words that are the trace's, or the analyzer's, which speaks English.
   [[nodiscard]] QSet<QString> givenWords() const {
     const analyzer::Analysis& analysis = *window_->findings().analysis;
-    std::string said = analyzer::describeRun(analysis) + ' ' + analyzer::verdict(analysis) + " run.lcn";
+    std::string message = analyzer::describeRun(analysis) + ' ' + analyzer::verdict(analysis) + " run.lcn";
     for (const analyzer::Finding& finding : analysis.of<analyzer::Findings>())
-      said += ' ' + finding.title + ' ' + finding.advice;
+      message += ' ' + finding.title + ' ' + finding.advice;
     for (std::size_t i = 0; i < analyzer::kCauseCount; ++i) {
-      said += ' ' + std::string(analyzer::causeLabel(static_cast<analyzer::Cause>(i)));
+      message += ' ' + std::string(analyzer::causeLabel(static_cast<analyzer::Cause>(i)));
     }
-    const QStringList words = wordsOf(QString::fromStdString(said)) + wordsOf(window_->sql()->editor()->toPlainText()) +
+    const QStringList words = wordsOf(QString::fromStdString(message)) +
+                              wordsOf(window_->pageOf<SqlPage>()->editor()->toPlainText()) +
                               wordsOf(QDir::currentPath());
     return {words.begin(), words.end()};
   }
@@ -157,11 +159,11 @@ class AccessTest : public QObject {
     auto* list = palette->findChild<QListWidget*>();
     QListWidgetItem* item = list->currentItem();
     QVERIFY(item != nullptr);
-    const bool before = window_->steps()->longestFirst()->isChecked();
+    const bool before = window_->pageOf<StepsPage>()->longestFirst()->isChecked();
     // Where one click activates, both signals come.
     Q_EMIT list->itemActivated(item);
     Q_EMIT list->itemClicked(item);
-    QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
+    QCOMPARE(window_->pageOf<StepsPage>()->longestFirst()->isChecked(), !before);
   }
 
   void aCommandThatIsGoneIsNotRun() {
@@ -269,8 +271,8 @@ class AccessTest : public QObject {
     view()->reveal({{1, 0}, 0, 0});
     QTest::keyClick(view(), Qt::Key_Right, Qt::ShiftModifier);
     QCOMPARE(view()->area()->endNs - view()->area()->startNs, prof::TimeNs{500'000});
-    const QString said = QAccessible::queryAccessibleInterface(view())->text(QAccessible::Value);
-    QVERIFY2(said.startsWith(QStringLiteral("500 µs selected")), qPrintable(said));
+    const QString message = QAccessible::queryAccessibleInterface(view())->text(QAccessible::Value);
+    QVERIFY2(message.startsWith(QStringLiteral("500 µs selected")), qPrintable(message));
     QTest::keyClick(view(), Qt::Key_Escape);
     QVERIFY(!view()->area().has_value());
   }
@@ -321,7 +323,7 @@ class AccessTest : public QObject {
 
   void tracksAreFilteredByKeys() {
     show("timeline");
-    QLineEdit* filter = window_->timeline()->filter();
+    QLineEdit* filter = window_->pageOf<TimelinePage>()->filter();
     QTest::keyClick(view(), Qt::Key_Slash);
     QVERIFY(filter->hasFocus());
     QTest::keyClicks(filter, QStringLiteral("queue"));
@@ -343,8 +345,8 @@ class AccessTest : public QObject {
       return view()->cursorMark() == to;
     };
     QVERIFY(goes(Qt::NoModifier, kTimes[0]));
-    QVERIFY(view()->said().contains(QStringLiteral("bookmark 1 of 3")) &&
-            view()->said().endsWith(QStringLiteral("one")));
+    QVERIFY(view()->announced().contains(QStringLiteral("bookmark 1 of 3")) &&
+            view()->announced().endsWith(QStringLiteral("one")));
     QVERIFY(goes(Qt::NoModifier, kTimes[1]));
     QVERIFY(goes(Qt::ShiftModifier, kTimes[0]));
     QVERIFY(goes(Qt::ShiftModifier, kTimes[2]));
@@ -386,12 +388,12 @@ class AccessTest : public QObject {
     command("collapse or open the row");
     QTRY_VERIFY(view()->rowOptions().collapsedGroups.contains(0));
     command("filter tracks");
-    QTRY_VERIFY(window_->timeline()->filter()->hasFocus());
+    QTRY_VERIFY(window_->pageOf<TimelinePage>()->filter()->hasFocus());
   }
 
   void theOverviewsStepsAreWalkedByKeys() {
     show("overview");
-    const QList<QWidget*> widgets = window_->overview()->findChildren<QWidget*>();
+    const QList<QWidget*> widgets = window_->pageOf<OverviewPage>()->findChildren<QWidget*>();
     const auto chart =
         std::find_if(widgets.begin(), widgets.end(), [](QWidget* w) { return dynamic_cast<StepChart*>(w) != nullptr; });
     QVERIFY(chart != widgets.end());
@@ -409,7 +411,7 @@ class AccessTest : public QObject {
 
   void tabGoesFromTheStepsToTheFindings() {
     show("overview");
-    auto* chart = window_->overview()->findChild<StepChart*>();
+    auto* chart = window_->pageOf<OverviewPage>()->findChild<StepChart*>();
     QVERIFY(chart != nullptr);
     chart->setFocus(Qt::TabFocusReason);
     QTest::keyClick(chart, Qt::Key_Tab);
@@ -421,7 +423,7 @@ class AccessTest : public QObject {
 
   void keysStayAtAFindingThatIsDrawnAnew() {
     show("overview");
-    const auto cards = window_->overview()->findChildren<FindingCard*>();
+    const auto cards = window_->pageOf<OverviewPage>()->findChildren<FindingCard*>();
     const auto card =
         std::find_if(cards.begin(), cards.end(), [](FindingCard* c) { return c->focusPolicy() != Qt::NoFocus; });
     QVERIFY(card != cards.end());
@@ -441,12 +443,12 @@ class AccessTest : public QObject {
     QCOMPARE(window_->page(), QStringLiteral("overview"));
     const QWidget* focus = QApplication::focusWidget();
     QVERIFY(focus != nullptr && focus->isVisible());
-    QVERIFY(window_->overview()->isAncestorOf(focus));
+    QVERIFY(window_->pageOf<OverviewPage>()->isAncestorOf(focus));
   }
 
   void tabLeavesATable() {
     show("kernels");
-    QTableView* table = window_->kernels()->table();
+    QTableView* table = window_->pageOf<KernelsPage>()->table();
     table->setFocus();
     table->selectRow(0);
     QTest::keyClick(table, Qt::Key_Tab);
@@ -455,17 +457,17 @@ class AccessTest : public QObject {
 
   void commandsAreFoundByName() {
     command("memory peak");
-    QTRY_VERIFY(window_->memory()->isVisible());
-    QTRY_COMPARE(window_->memory()->chart()->cursorMark(),
+    QTRY_VERIFY(window_->pageOf<MemoryPage>()->isVisible());
+    QTRY_COMPARE(window_->pageOf<MemoryPage>()->chart()->cursorMark(),
                  std::optional(window_->findings().analysis->of<analyzer::MemoryTables>().all.peakAtNs));
   }
 
   void whatPagesOfferIsACommandToo() {
-    const bool before = window_->steps()->longestFirst()->isChecked();
+    const bool before = window_->pageOf<StepsPage>()->longestFirst()->isChecked();
     command("longest first");
     QTRY_COMPARE(window_->page(), QStringLiteral("steps"));
-    QCOMPARE(window_->steps()->longestFirst()->isChecked(), !before);
-    window_->steps()->longestFirst()->setChecked(before);
+    QCOMPARE(window_->pageOf<StepsPage>()->longestFirst()->isChecked(), !before);
+    window_->pageOf<StepsPage>()->longestFirst()->setChecked(before);
   }
 
   void warningsAreReadByKeys() {
@@ -504,7 +506,7 @@ class AccessTest : public QObject {
     QVERIFY(gui::testing::openSample(*window_));
     const QSet<QString> given = givenWords();
     QSet<QString> plain;
-    const auto look = [&](const QString& where, const QStringList& texts) {
+    const auto check = [&](const QString& where, const QStringList& texts) {
       for (const QString& text : texts) {
         if (text.contains(MarkedLanguage::kMark)) continue;
         for (const QString& word : wordsOf(text)) {
@@ -515,10 +517,10 @@ class AccessTest : public QObject {
     for (const QString& page : window_->pageNames()) {
       show(page.toLatin1().constData());
       for (const QWidget* widget : window_->findChildren<QWidget*>()) {
-        if (widget->isVisible()) look(page, textsOf(*widget));
+        if (widget->isVisible()) check(page, textsOf(*widget));
       }
     }
-    for (const QAction* action : window_->findChildren<QAction*>()) look(QStringLiteral("menu"), {action->text()});
+    for (const QAction* action : window_->findChildren<QAction*>()) check(QStringLiteral("menu"), {action->text()});
     window_.reset();
     QCoreApplication::removeTranslator(&marked);
     QVERIFY2(plain.isEmpty(), qPrintable(plain.values().join(QLatin1Char('\n'))));

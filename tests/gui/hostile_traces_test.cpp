@@ -18,7 +18,7 @@ class HostileTracesTest : public QObject {
 
 void HostileTracesTest::everySeedOfTheFuzzersIsShown() {
   int shown = 0;
-  for (const char* kind : {"reader", "chrome", "nsys", "perfetto", "snapshot", "whole"}) {
+  for (const char* kind : {"reader", "chrome", "nsys", "perfetto", "snapshot", "any_trace"}) {
     QDirIterator files(QStringLiteral(LACUNA_FUZZ_CORPUS "/") + QLatin1String(kind), QDir::Files);
     while (files.hasNext()) {
       const auto store = analyzer::Store::open(files.next().toStdString());

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "app/trace.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/lanes.h"

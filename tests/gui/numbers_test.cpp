@@ -12,16 +12,18 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/words.h"
 #include "gui/window_fixture.h"
 #include "lacuna/analyzer/files.h"
 #include "models/table_model.h"
 #include "support/programs.h"
 #include "support/synthetic_run.h"
+#include "views/kernels_page.h"
 #include "views/memory_chart.h"
 #include "views/memory_page.h"
+#include "views/operators_page.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
-#include "views/words.h"
 
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
@@ -55,7 +57,7 @@ class NumbersTest : public QObject {
   }
 
   static void compareTables(MainWindow& window, const QJsonObject& report) {
-    const TableModel& kernels = *window.kernels()->model();
+    const TableModel& kernels = *window.pageOf<KernelsPage>()->model();
     const QJsonArray printed = report.value(QStringLiteral("kernels")).toArray();
     QCOMPARE(kernels.rowCount(), static_cast<int>(printed.size()));
     for (int row = 0; row < kernels.rowCount(); ++row) {
@@ -74,10 +76,11 @@ class NumbersTest : public QObject {
   }
 
   static void compareOperators(MainWindow& window, const QJsonObject& report) {
-    window.operators()->findChild<QCheckBox*>()->setChecked(true);  // by input shapes, as the report lists them
-    const TableData& shown = window.operators()->model()->table();
+    window.pageOf<OperatorsPage>()->findChild<QCheckBox*>()->setChecked(
+        true);  // by input shapes, as the report lists them
+    const TableData& shown = window.pageOf<OperatorsPage>()->model()->table();
     const QJsonArray printed = report.value(QStringLiteral("operators")).toArray();
-    QCOMPARE(window.operators()->model()->rows(), static_cast<std::size_t>(printed.size()));
+    QCOMPARE(window.pageOf<OperatorsPage>()->model()->rows(), static_cast<std::size_t>(printed.size()));
     static const char* const kNumbers[] = {"calls", "host_ns", "host_self_ns", "device_ns", "mem_bytes"};
     const auto anyRow = [&](auto&& holds) {
       return std::any_of(printed.begin(), printed.end(), [&](const auto& row) { return holds(row.toObject()); });
@@ -122,19 +125,19 @@ class NumbersTest : public QObject {
       QCOMPARE(peak, 0);
       return;
     }
-    QTRY_VERIFY(window.memory()->moment() != nullptr);
+    QTRY_VERIFY(window.pageOf<MemoryPage>()->moment() != nullptr);
     const QJsonArray devices = report.value(QStringLiteral("memory_devices")).toArray();
     compareAllocators(window, devices);
     if (devices.size() > 1) return compareDevices(window, devices);
-    QCOMPARE(static_cast<qint64>(window.memory()->moment()->bytes), peak);
-    QCOMPARE(window.memory()->moment()->timeNs, memory.value(QStringLiteral("at_ns")).toInteger());
+    QCOMPARE(static_cast<qint64>(window.pageOf<MemoryPage>()->moment()->bytes), peak);
+    QCOMPARE(window.pageOf<MemoryPage>()->moment()->timeNs, memory.value(QStringLiteral("at_ns")).toInteger());
     comparePeakEdits(window, report.value(QStringLiteral("peak_edits")).toArray());
     compareLive(window, memory);
   }
 
   /// One is shown at a time.
   static void compareDevices(MainWindow& window, const QJsonArray& printed) {
-    MemoryPage* memory = window.memory();
+    MemoryPage* memory = window.pageOf<MemoryPage>();
     QCOMPARE(memory->devices()->count(), static_cast<int>(printed.size()));
     for (int n = 0; n < memory->devices()->count(); ++n) {
       memory->devices()->setCurrentIndex(n);
@@ -150,7 +153,7 @@ class NumbersTest : public QObject {
   }
 
   static void comparePeakEdits(MainWindow& window, const QJsonArray& printed) {
-    const TableModel& model = *window.memory()->edits()->model();
+    const TableModel& model = *window.pageOf<MemoryPage>()->edits()->model();
     QCOMPARE(model.rows(), static_cast<std::size_t>(printed.size()));
     for (qsizetype row = 0; row < printed.size(); ++row) {
       const QJsonObject edit = printed[row].toObject();
@@ -168,7 +171,7 @@ class NumbersTest : public QObject {
   }
 
   static void compareAllocators(MainWindow& window, const QJsonArray& devices) {
-    const TableData& shown = window.memory()->allocator()->model()->table();
+    const TableData& shown = window.pageOf<MemoryPage>()->allocator()->model()->table();
     std::size_t column = 1;
     for (const QJsonValue& device : devices) {
       const QJsonObject state = device.toObject().value(QStringLiteral("allocator")).toObject();
@@ -185,7 +188,7 @@ class NumbersTest : public QObject {
   static void compareLive(MainWindow& window, const QJsonObject& memory) {
     QCOMPARE(window.findings().analysis->of<analyzer::MemoryTables>().all.leakBytesPerStep,
              memory.value(QStringLiteral("leak_bytes_per_step")).toInteger());
-    const TableData& shown = window.memory()->live()->model()->table();
+    const TableData& shown = window.pageOf<MemoryPage>()->live()->model()->table();
     const QJsonArray printed = memory.value(QStringLiteral("live")).toArray();
     for (qsizetype row = 0; row < printed.size(); ++row) {
       const QJsonObject tensor = printed[row].toObject();
@@ -198,7 +201,7 @@ class NumbersTest : public QObject {
   }
 
   static void compareStrips(MainWindow& window, const QJsonObject& report) {
-    const auto& strips = window.timeline()->view()->ledgers();
+    const auto& strips = window.pageOf<TimelinePage>()->view()->ledgers();
     const QJsonArray devices = report.value(QStringLiteral("devices")).toArray();
     QCOMPARE(strips ? static_cast<qsizetype>(strips->size()) : 0, devices.size());
     for (qsizetype d = 0; d < devices.size(); ++d) {

@@ -37,7 +37,6 @@
 #include "analyses/loader/loader.h"
 #include "analyses/work/kernels.h"
 #include "app/live_follower.h"
-#include "app/query_runner.h"
 #include "gui/recording.h"
 #include "gui/window_fixture.h"
 #include "lacuna/analyzer/charts.h"
@@ -57,12 +56,14 @@
 #include "views/flame_page.h"
 #include "views/flame_view.h"
 #include "views/histogram_view.h"
+#include "views/kernels_page.h"
 #include "views/label_painter.h"
 #include "views/memory_chart.h"
 #include "views/memory_page.h"
 #include "views/minimap.h"
 #include "views/overview_page.h"
 #include "views/parts.h"
+#include "views/query_runner.h"
 #include "views/shapes.h"
 #include "views/sql_page.h"
 #include "views/start_pages.h"
@@ -83,7 +84,7 @@ class PagesTest : public QObject {
  private:
   std::unique_ptr<MainWindow> window_;
   QTemporaryDir folder_;
-  [[nodiscard]] TimelineView* view() const { return window_->timeline()->view(); }
+  [[nodiscard]] TimelineView* view() const { return window_->pageOf<TimelinePage>()->view(); }
 
   void show(const char* page) { QVERIFY(gui::testing::showSettled(*window_, page)); }
   QString saved(const std::shared_ptr<const analyzer::Store>& store, const char* name) {
@@ -91,9 +92,9 @@ class PagesTest : public QObject {
     return analyzer::exportTrace(*store, path.toStdString(), analyzer::Format::Lcn) ? path : QString();
   }
   void runSql(const QString& sql) {
-    QSignalSpy settled(window_->sql(), &SqlPage::settled);
-    window_->sql()->editor()->setPlainText(sql);
-    window_->sql()->run();
+    QSignalSpy settled(window_->pageOf<SqlPage>(), &SqlPage::settled);
+    window_->pageOf<SqlPage>()->editor()->setPlainText(sql);
+    window_->pageOf<SqlPage>()->run();
     QVERIFY(settled.wait(kPatienceMs));
   }
   /// Opens a file that is being written, and waits until it is watched.
@@ -105,7 +106,7 @@ class PagesTest : public QObject {
   void grow(gui::testing::Recording& recording, int steps) {
     recording.steps(steps);
     QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(grew.count() > 0 || grew.wait(kPatienceMs));
   }
   static QString text(const QAbstractItemModel& model, int row, int column) {
@@ -123,7 +124,7 @@ class PagesTest : public QObject {
 
   void flameBarsAreAsWideAsTheirTime() {
     show("flame");
-    const FlameView* flame = window_->flame()->view();
+    const FlameView* flame = window_->pageOf<FlamePage>()->view();
     const auto graph = *analyzer::flameGraph(*window_->trace()->store);
     const QRectF all = flame->barOf(0);
     QVERIFY(all.width() > 500);
@@ -136,7 +137,7 @@ class PagesTest : public QObject {
 
   void flameZoomsByMouseAndKeys() {
     show("flame");
-    FlameView* flame = window_->flame()->view();
+    FlameView* flame = window_->pageOf<FlamePage>()->view();
     const std::uint32_t thread = 1;
     QTest::mouseClick(flame->viewport(), Qt::LeftButton, {}, flame->barOf(thread).center().toPoint());
     QCOMPARE(flame->focused(), thread);
@@ -201,7 +202,7 @@ class PagesTest : public QObject {
     const auto whole = analyzer::flameGraph(*window_->trace()->store)->nodes[0].totalNs;
     view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});
     show("flame");
-    const QString facts = window_->flame()->view()->describe(0);
+    const QString facts = window_->pageOf<FlamePage>()->view()->describe(0);
     QVERIFY(!facts.isEmpty());
     const auto part = analyzer::flameGraph(*window_->trace()->store, {1'010'000'000, 1'020'000'000})->nodes[0].totalNs;
     QVERIFY(part < whole);
@@ -211,7 +212,7 @@ class PagesTest : public QObject {
   void stacksAreExportedAsTheAnalyzerDoes() {
     show("flame");
     const QString path = folder_.filePath(QStringLiteral("stacks.folded"));
-    QVERIFY(window_->flame()->exportFolded(path));
+    QVERIFY(window_->pageOf<FlamePage>()->exportFolded(path));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     std::int64_t sum = 0;
@@ -223,21 +224,21 @@ class PagesTest : public QObject {
     file.seek(0);
     const auto stacks = file.readAll().count('\n');
     QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("%1 stacks written to %2").arg(stacks).arg(path));
-    QVERIFY(!window_->flame()->exportFolded(QStringLiteral("/nowhere/stacks.folded")));
-    const QString said = window_->statusBar()->currentMessage();
-    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/stacks.folded: cannot be written: ")), qPrintable(said));
+    QVERIFY(!window_->pageOf<FlamePage>()->exportFolded(QStringLiteral("/nowhere/stacks.folded")));
+    const QString message = window_->statusBar()->currentMessage();
+    QVERIFY2(message.startsWith(QStringLiteral("/nowhere/stacks.folded: cannot be written: ")), qPrintable(message));
   }
 
   void stacksThatAreNotThereAreNotExported() {
     const QString path = folder_.filePath(QStringLiteral("none.folded"));
-    QVERIFY(!window_->flame()->exportFolded(path));  // of a page that nobody has opened
+    QVERIFY(!window_->pageOf<FlamePage>()->exportFolded(path));  // of a page that nobody has opened
     QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("There are no stacks to export"));
     QVERIFY(!QFileInfo::exists(path));
   }
 
   void stepsThatAreOneBarAreCountedAndFoundTogether() {
     show("flame");
-    FlameView* flame = window_->flame()->view();
+    FlameView* flame = window_->pageOf<FlamePage>()->view();
     const auto graph = *analyzer::flameGraph(*window_->trace()->store);
     const auto step = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const auto& n) { return n.mergesSteps; });
     QVERIFY(step != graph.nodes.end());
@@ -245,7 +246,7 @@ class PagesTest : public QObject {
     QCOMPARE(flame->nameOf(node), QStringLiteral("step"));
     QCOMPARE(flame->labelOf(node), QStringLiteral("step ×6"));
     const QString path = folder_.filePath(QStringLiteral("steps.folded"));
-    QVERIFY(window_->flame()->exportFolded(path));
+    QVERIFY(window_->pageOf<FlamePage>()->exportFolded(path));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     const QByteArray stacks = file.readAll();
@@ -254,11 +255,11 @@ class PagesTest : public QObject {
     QTest::mouseClick(flame->viewport(), Qt::LeftButton, {}, at);
     QTest::mouseDClick(flame->viewport(), Qt::LeftButton, {}, at);
     QCOMPARE(window_->page(), QStringLiteral("timeline"));
-    QTRY_VERIFY(window_->timeline()->searchResult().startsWith(QStringLiteral("6 events")));
+    QTRY_VERIFY(window_->pageOf<TimelinePage>()->searchResult().startsWith(QStringLiteral("6 events")));
     QTRY_VERIFY(!window_->busy());
   }
 
-  void threadsOfSeveralProcessesAreToldApart() {
+  void threadsOfSeveralProcessesAreDistinguished() {
     window_->loader()->setOpener([](const auto&, const auto&) {
       analyzer::StoreBuilder trace;
       for (std::uint32_t n : {1U, 2U}) {
@@ -273,7 +274,7 @@ class PagesTest : public QObject {
     });
     QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("ranks.lcn")));
     show("flame");
-    FlameView* flame = window_->flame()->view();
+    FlameView* flame = window_->pageOf<FlamePage>()->view();
     QSet<QString> names;
     const auto graph = *analyzer::flameGraph(*window_->trace()->store);
     for (const std::uint32_t thread : graph.nodes[0].children) names << flame->nameOf(thread);
@@ -281,73 +282,76 @@ class PagesTest : public QObject {
   }
 
   void sqlAnswersAreShown() {
-    QAbstractItemModelTester tester(window_->sql()->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QAbstractItemModelTester tester(window_->pageOf<SqlPage>()->model(),
+                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
     runSql(QStringLiteral("SELECT name, count(*) AS n FROM kernel GROUP BY name ORDER BY name"));
-    const SqlModel& model = *window_->sql()->model();
+    const SqlModel& model = *window_->pageOf<SqlPage>()->model();
     QCOMPARE(model.rowCount(), 4);
     QCOMPARE(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), QStringLiteral("n"));
     QCOMPARE(text(model, 0, 1), QStringLiteral("12"));
-    QVERIFY(window_->sql()->status().startsWith(QStringLiteral("4 rows")));
+    QVERIFY(window_->pageOf<SqlPage>()->status().startsWith(QStringLiteral("4 rows")));
   }
 
   void sqlReadsTheTablesOfTheReport() {
-    const auto* tables = window_->sql()->findChild<QTreeWidget*>();
+    const auto* tables = window_->pageOf<SqlPage>()->findChild<QTreeWidget*>();
     const auto found = tables->findItems(QStringLiteral("report_kernels"), Qt::MatchExactly);
     QCOMPARE(found.size(), 1);
     QVERIFY(found[0]->childCount() > 3 && !found[0]->toolTip(0).isEmpty());
     for (int times = 0; times < 2; ++times) {
       runSql(QStringLiteral("SELECT name, count FROM report_kernels"));
       const auto& rows = window_->findings().analysis->of<analyzer::KernelTable>();
-      QCOMPARE(window_->sql()->model()->rows().all, rows.size());
-      QCOMPARE(window_->sql()->model()->index(0, 0).data().toString(), QString::fromStdString(rows[0].name));
+      QCOMPARE(window_->pageOf<SqlPage>()->model()->rows().all, rows.size());
+      QCOMPARE(window_->pageOf<SqlPage>()->model()->index(0, 0).data().toString(),
+               QString::fromStdString(rows[0].name));
     }
   }
 
   void sqlMistakesAreShownWithTheirPlace() {
     const QString sql = QStringLiteral("SELECT name FROM kernel WHERE nome = 1");
     runSql(sql);
-    QVERIFY(window_->sql()->status().contains(QStringLiteral("no such column")));
-    const auto marks = window_->sql()->editor()->extraSelections();
+    QVERIFY(window_->pageOf<SqlPage>()->status().contains(QStringLiteral("no such column")));
+    const auto marks = window_->pageOf<SqlPage>()->editor()->extraSelections();
     QCOMPARE(marks.size(), 1);
     QCOMPARE(marks[0].cursor.selectedText(), QStringLiteral("nome"));
     runSql(QStringLiteral("SELECT * FROM kernels"));
-    QVERIFY(window_->sql()->status().contains(QStringLiteral("tables with rows")));
+    QVERIFY(window_->pageOf<SqlPage>()->status().contains(QStringLiteral("tables with rows")));
   }
 
   void longQueriesAnswerInPiecesAndCanBeCancelled() {
     runSql(QStringLiteral(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n"));
-    const SqlModel& model = *window_->sql()->model();
+    const SqlModel& model = *window_->pageOf<SqlPage>()->model();
     QCOMPARE(model.rowCount(), 20000);
     QCOMPARE(text(model, 19'999, 0), QStringLiteral("20000"));
-    QSignalSpy settled(window_->sql(), &SqlPage::settled);
-    window_->sql()->editor()->setPlainText(
+    QSignalSpy settled(window_->pageOf<SqlPage>(), &SqlPage::settled);
+    window_->pageOf<SqlPage>()->editor()->setPlainText(
         QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"));
-    window_->sql()->run();
+    window_->pageOf<SqlPage>()->run();
     QTest::qWait(20);
-    QVERIFY(window_->sql()->runner()->busy());
-    window_->sql()->runner()->cancel();
+    QVERIFY(window_->pageOf<SqlPage>()->runner()->busy());
+    window_->pageOf<SqlPage>()->runner()->cancel();
     QVERIFY(settled.wait(kPatienceMs));
-    QVERIFY(window_->sql()->status().startsWith(QStringLiteral("Cancelled")));
+    QVERIFY(window_->pageOf<SqlPage>()->status().startsWith(QStringLiteral("Cancelled")));
   }
 
-  void nothingOfAnAnswerIsSaidOfTheNextTrace() {
-    const QString before = window_->sql()->status();
-    window_->sql()->runner()->setMostRows(7);
+  void noPartOfAnAnswerIsKeptForTheNextTrace() {
+    const QString before = window_->pageOf<SqlPage>()->status();
+    window_->pageOf<SqlPage>()->runner()->setMostRows(7);
     runSql(QStringLiteral("SELECT name FROM kernel"));
-    QVERIFY(window_->sql()->status().startsWith(QStringLiteral("7 rows")) && !window_->sql()->notice().isEmpty());
+    QVERIFY(window_->pageOf<SqlPage>()->status().startsWith(QStringLiteral("7 rows")) &&
+            !window_->pageOf<SqlPage>()->notice().isEmpty());
     QVERIFY(gui::testing::openSample(*window_));
-    QCOMPARE(window_->sql()->status(), before);
-    QVERIFY(window_->sql()->notice().isEmpty());
+    QCOMPARE(window_->pageOf<SqlPage>()->status(), before);
+    QVERIFY(window_->pageOf<SqlPage>()->notice().isEmpty());
     runSql(QStringLiteral("SELECT nome FROM kernel"));
-    QVERIFY(!window_->sql()->editor()->extraSelections().isEmpty());
+    QVERIFY(!window_->pageOf<SqlPage>()->editor()->extraSelections().isEmpty());
     QVERIFY(gui::testing::openSample(*window_));
-    QCOMPARE(window_->sql()->status(), before);
-    QVERIFY(window_->sql()->editor()->extraSelections().isEmpty());
+    QCOMPARE(window_->pageOf<SqlPage>()->status(), before);
+    QVERIFY(window_->pageOf<SqlPage>()->editor()->extraSelections().isEmpty());
   }
 
   void rowsThatAreOnTheirWayAreNotShownOfTheNextTrace() {
-    SqlPage* sql = window_->sql();
+    SqlPage* sql = window_->pageOf<SqlPage>();
     QObject here;
     int arrived = 0;
     connect(sql->runner(), &QueryRunner::rowsArrived, &here, [&] {
@@ -364,34 +368,34 @@ class PagesTest : public QObject {
 
   void sqlAnswersAreSortedAndFiltered() {
     show("sql");
-    SqlModel* model = window_->sql()->model();
+    SqlModel* model = window_->pageOf<SqlPage>()->model();
     QAbstractItemModelTester tester(model, QAbstractItemModelTester::FailureReportingMode::QtTest);
     runSql(
         QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
                        "SELECT i, 'name ' || (i % 7) AS name, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 'text' "
                        "ELSE 4611686018427387904 - i END AS big FROM n"));
-    QTableView* table = window_->sql()->table();
+    QTableView* table = window_->pageOf<SqlPage>()->table();
     table->setFocus();
     table->setCurrentIndex(model->index(0, 0));
     QTest::keyClick(table, Qt::Key_Down, Qt::AltModifier);
     QCOMPARE(text(*model, 0, 0), QStringLiteral("1"));  // the order comes when it is ready, not while the key waits
     QTRY_COMPARE(text(*model, 0, 0), QStringLiteral("20000"));
-    QTest::keyClicks(window_->sql()->filter(), QStringLiteral("NAME 3"));
+    QTest::keyClicks(window_->pageOf<SqlPage>()->filter(), QStringLiteral("NAME 3"));
     QTRY_COMPARE(model->rows().count(), std::size_t{2857});
     QTRY_VERIFY(!model->busy());
     QCOMPARE(text(*model, 0, 0), QStringLiteral("19995"));
-    QVERIFY(window_->sql()->status().endsWith(QStringLiteral("2857 shown")));
+    QVERIFY(window_->pageOf<SqlPage>()->status().endsWith(QStringLiteral("2857 shown")));
     QTest::mouseClick(table->horizontalHeader()->viewport(), Qt::LeftButton, {},
                       QPoint(table->columnViewportPosition(2) + 8, 8));
     QTRY_COMPARE(text(*model, 0, 2), QStringLiteral("null"));
     QTRY_VERIFY(!model->busy());
     QCOMPARE(text(*model, 2856, 2), QStringLiteral("text"));
     // Two that differ by less than a double can distinguish.
-    window_->sql()->filter()->setText(QStringLiteral("461168601842738"));
+    window_->pageOf<SqlPage>()->filter()->setText(QStringLiteral("461168601842738"));
     QTRY_VERIFY(!model->busy());
     QCOMPARE(text(*model, 0, 0), QStringLiteral("7904"));
     QCOMPARE(text(*model, 1, 0), QStringLiteral("7903"));
-    window_->sql()->filter()->clear();
+    window_->pageOf<SqlPage>()->filter()->clear();
     table->sortByColumn(-1, Qt::AscendingOrder);
     QTRY_COMPARE(text(*model, 0, 0), QStringLiteral("1"));
   }
@@ -421,13 +425,13 @@ class PagesTest : public QObject {
 
   void theRowsThatAreShownAreExported() {
     runSql(QStringLiteral("SELECT 1 AS n, 'a,b' AS t UNION ALL SELECT 2, NULL UNION ALL SELECT 10, 'ab'"));
-    SqlModel* model = window_->sql()->model();
+    SqlModel* model = window_->pageOf<SqlPage>()->model();
     model->sort(0, Qt::DescendingOrder);
-    window_->sql()->filter()->setText(QStringLiteral("a"));
+    window_->pageOf<SqlPage>()->filter()->setText(QStringLiteral("a"));
     QTRY_VERIFY(!model->busy());
-    QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
+    QSignalSpy done(window_->pageOf<SqlPage>()->runner(), &QueryRunner::exported);
     const QString path = folder_.filePath(QStringLiteral("shown.csv"));
-    window_->sql()->exportTo(path);
+    window_->pageOf<SqlPage>()->exportTo(path);
     QVERIFY(done.wait(kPatienceMs));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
@@ -438,16 +442,16 @@ class PagesTest : public QObject {
   void anAnswerThatIsCutSaysSo() {
     const QString sql =
         QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) SELECT i FROM n");
-    window_->sql()->runner()->setMostRows(20);
+    window_->pageOf<SqlPage>()->runner()->setMostRows(20);
     runSql(sql);
-    QCOMPARE(window_->sql()->model()->rowCount(), 20);
-    QVERIFY2(window_->sql()->notice().isEmpty(), "all of it is there");
-    window_->sql()->runner()->setMostRows(7);
+    QCOMPARE(window_->pageOf<SqlPage>()->model()->rowCount(), 20);
+    QVERIFY2(window_->pageOf<SqlPage>()->notice().isEmpty(), "all of it is there");
+    window_->pageOf<SqlPage>()->runner()->setMostRows(7);
     runSql(sql);
-    QCOMPARE(window_->sql()->model()->rowCount(), 7);
-    QVERIFY(window_->sql()->notice().contains(QStringLiteral("lacuna query --csv run.lcn")));
-    QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
-    window_->sql()->runner()->exportCsv(window_->trace(), sql, folder_.filePath(QStringLiteral("all.csv")));
+    QCOMPARE(window_->pageOf<SqlPage>()->model()->rowCount(), 7);
+    QVERIFY(window_->pageOf<SqlPage>()->notice().contains(QStringLiteral("lacuna query --csv run.lcn")));
+    QSignalSpy done(window_->pageOf<SqlPage>()->runner(), &QueryRunner::exported);
+    window_->pageOf<SqlPage>()->runner()->exportCsv(window_->trace(), sql, folder_.filePath(QStringLiteral("all.csv")));
     QVERIFY(done.wait(kPatienceMs));
     QCOMPARE(done[0][0].toULongLong(), 20ULL);
   }
@@ -455,7 +459,7 @@ class PagesTest : public QObject {
   void aLargeWindowListsTheCostliest() {
     window_->resize(1920, 1200);
     show("overview");
-    auto tables = window_->overview()->findChildren<QTableView*>();
+    auto tables = window_->pageOf<OverviewPage>()->findChildren<QTableView*>();
     QCOMPARE(tables.size(), 3);
     for (QTableView* table : tables) {
       if (table->model()->rowCount() == 0) continue;
@@ -482,15 +486,15 @@ class PagesTest : public QObject {
         {.cause = analyzer::Cause::HostWork, .name = "conv2d", .ns = 1'000'000, .count = 2}};
     found.analysis = analysis;
     show("overview");
-    window_->overview()->setFindings(found);
-    QTableView* causes = window_->overview()->findChildren<QTableView*>().value(0);
+    window_->pageOf<OverviewPage>()->setFindings(found);
+    QTableView* causes = window_->pageOf<OverviewPage>()->findChildren<QTableView*>().value(0);
     QVERIFY(causes != nullptr);
     QCOMPARE(causes->model()->rowCount(), 2);
     Q_EMIT causes->activated(causes->model()->index(0, 0));
     QCOMPARE(window_->page(), QStringLiteral("overview"));
     Q_EMIT causes->activated(causes->model()->index(1, 0));
     QCOMPARE(window_->page(), QStringLiteral("timeline"));
-    QCOMPARE(window_->timeline()->search()->text(), QStringLiteral("conv2d"));
+    QCOMPARE(window_->pageOf<TimelinePage>()->search()->text(), QStringLiteral("conv2d"));
     QTRY_VERIFY(!window_->busy());
   }
 
@@ -498,7 +502,7 @@ class PagesTest : public QObject {
     for (int height = 640; height <= 1200; height += 40) {
       window_->resize(1440, height);
       show("overview");
-      for (QTableView* table : window_->overview()->findChildren<QTableView*>()) {
+      for (QTableView* table : window_->pageOf<OverviewPage>()->findChildren<QTableView*>()) {
         if (!table->isVisible()) continue;
         QVERIFY2(table->height() >= table->minimumHeight(), qPrintable(QString::number(height)));
         QVERIFY2(table->geometry().bottom() < table->parentWidget()->height(), qPrintable(QString::number(height)));
@@ -509,9 +513,10 @@ class PagesTest : public QObject {
   void theLegendOfStepsNamesWhatIsSeenAndFitsASmallWindow() {
     auto analysis = std::make_shared<analyzer::Analysis>(*window_->findings().analysis);
     analysis->ledgers.run.ns.fill(1'000'000);
-    StepsPage page;
+    Desk desk;
+    StepsPage page(desk);
     page.setTrace(window_->trace());
-    page.setAnalysis(analysis);
+    page.setFindings({analysis, nullptr, {}});
     QVERIFY2(page.minimumSizeHint().width() < 1000, qPrintable(QString::number(page.minimumSizeHint().width())));
     // A step of the warm-up may have what is next to nothing in the whole run.
     const auto rare = analyzer::Cause::Synchronisation;
@@ -524,11 +529,11 @@ class PagesTest : public QObject {
         return label->text().contains(QString::fromUtf8(analyzer::causeLabel(rare).data()));
       });
     };
-    page.setAnalysis(analysis);
+    page.setFindings({analysis, nullptr, {}});
     QVERIFY(!isNamed());
     QVERIFY(!analysis->ledgers.steps.empty());
     analysis->ledgers.steps[0].ns[static_cast<std::size_t>(rare)] = 1000 + analysis->ledgers.steps[0].totalNs();
-    page.setAnalysis(analysis);
+    page.setFindings({analysis, nullptr, {}});
     QVERIFY(isNamed());
   }
 
@@ -541,7 +546,7 @@ class PagesTest : public QObject {
     many.analysis = analysis;
     window_->resize(1920, 1000);
     show("overview");
-    OverviewPage* overview = window_->overview();
+    OverviewPage* overview = window_->pageOf<OverviewPage>();
     overview->setFindings(many);
     auto* chart = overview->findChild<StepChart*>();
     QVERIFY(chart != nullptr);
@@ -561,42 +566,45 @@ class PagesTest : public QObject {
     QCOMPARE(scaleOf({7}), 7);
   }
 
-  void answersAreExportedWhole() {
-    QSignalSpy done(window_->sql()->runner(), &QueryRunner::exported);
+  void answersAreExportedComplete() {
+    QSignalSpy done(window_->pageOf<SqlPage>()->runner(), &QueryRunner::exported);
     const QString path = folder_.filePath(QStringLiteral("answer.csv"));
-    window_->sql()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 'a,\"b' AS odd, 1 AS n"), path);
+    window_->pageOf<SqlPage>()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 'a,\"b' AS odd, 1 AS n"),
+                                                    path);
     QVERIFY(done.wait(kPatienceMs));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(file.readAll(), QByteArray("odd,n\n\"a,\"\"b\",1\n"));
-    QSignalSpy failed(window_->sql()->runner(), &QueryRunner::failed);
-    window_->sql()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 1"), QStringLiteral("/nowhere/x.csv"));
+    QSignalSpy failed(window_->pageOf<SqlPage>()->runner(), &QueryRunner::failed);
+    window_->pageOf<SqlPage>()->runner()->exportCsv(window_->trace(), QStringLiteral("SELECT 1"),
+                                                    QStringLiteral("/nowhere/x.csv"));
     QVERIFY(failed.wait(kPatienceMs));
   }
 
   void aSecondTraceIsComparedWithTheFirst() {
     const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
     QVERIFY(!second.isEmpty());
-    QSignalSpy compared(window_->compare(), &ComparePage::compared);
-    window_->compare()->openSecond(second);
+    QSignalSpy compared(window_->pageOf<ComparePage>(), &ComparePage::compared);
+    window_->pageOf<ComparePage>()->openSecond(second);
     QVERIFY(compared.wait(kPatienceMs));
-    QCOMPARE(window_->compare()->before().get(), window_->findings().analysis.get());
-    const auto rows = analyzer::compareKernels(*window_->compare()->before(), *window_->compare()->after());
-    const TableModel& kernels = *window_->compare()->table(3)->model();
+    QCOMPARE(window_->pageOf<ComparePage>()->before().get(), window_->findings().analysis.get());
+    const auto rows =
+        analyzer::compareKernels(*window_->pageOf<ComparePage>()->before(), *window_->pageOf<ComparePage>()->after());
+    const TableModel& kernels = *window_->pageOf<ComparePage>()->table(3)->model();
     QCOMPARE(kernels.rowCount(), static_cast<int>(rows.size()));
     for (std::size_t i = 0; i < rows.size(); ++i) QCOMPARE(kernels.table()[2].numbers[i], rows[i].before);
-    window_->compare()->swap();
-    QCOMPARE(window_->compare()->after().get(), window_->findings().analysis.get());
+    window_->pageOf<ComparePage>()->swap();
+    QCOMPARE(window_->pageOf<ComparePage>()->after().get(), window_->findings().analysis.get());
   }
 
   void onlyNamesOfEventsAreSearchedFromAComparison() {
     const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
-    QSignalSpy compared(window_->compare(), &ComparePage::compared);
-    window_->compare()->openSecond(second);
+    QSignalSpy compared(window_->pageOf<ComparePage>(), &ComparePage::compared);
+    window_->pageOf<ComparePage>()->openSecond(second);
     QVERIFY(compared.wait(kPatienceMs));
     show("compare");
     const auto activate = [&](int n) {
-      QTableView* table = window_->compare()->table(n)->table();
+      QTableView* table = window_->pageOf<ComparePage>()->table(n)->table();
       Q_EMIT table->activated(table->model()->index(0, 0));
     };
     for (const int figures : {0, 1}) {
@@ -612,22 +620,22 @@ class PagesTest : public QObject {
     const QString name = QStringLiteral("a").repeated(150) + QStringLiteral(".lcn");
     const QString second = saved(gui::testing::sampleTrace(9), qPrintable(name));
     QVERIFY(!second.isEmpty());
-    QSignalSpy compared(window_->compare(), &ComparePage::compared);
-    window_->compare()->openSecond(second);
+    QSignalSpy compared(window_->pageOf<ComparePage>(), &ComparePage::compared);
+    window_->pageOf<ComparePage>()->openSecond(second);
     QVERIFY(compared.wait(kPatienceMs));
-    QVERIFY2(window_->compare()->minimumSizeHint().width() < 1000,
-             qPrintable(QString::number(window_->compare()->minimumSizeHint().width())));
-    const auto labels = window_->compare()->findChildren<QLabel*>();
+    QVERIFY2(window_->pageOf<ComparePage>()->minimumSizeHint().width() < 1000,
+             qPrintable(QString::number(window_->pageOf<ComparePage>()->minimumSizeHint().width())));
+    const auto labels = window_->pageOf<ComparePage>()->findChildren<QLabel*>();
     QVERIFY(std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) { return label->toolTip() == name; }));
   }
 
   void openingASecondTraceShowsProgress() {
     const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
-    auto* bar = window_->compare()->findChild<QProgressBar*>();
+    auto* bar = window_->pageOf<ComparePage>()->findChild<QProgressBar*>();
     QSignalSpy moved(bar, &QProgressBar::valueChanged);
-    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    QSignalSpy compared(window_->pageOf<ComparePage>(), &ComparePage::compared);
     window_->showPage(QStringLiteral("compare"));
-    window_->compare()->openSecond(second);
+    window_->pageOf<ComparePage>()->openSecond(second);
     QVERIFY(bar->isVisible());
     // Searching, sorting and following are not kept from the threads that they share.
     QTRY_COMPARE(QThreadPool::globalInstance()->activeThreadCount(), 0);
@@ -639,30 +647,30 @@ class PagesTest : public QObject {
 
   void aSecondTraceCanBeCalledOff() {
     const QString second = saved(gui::testing::sampleTrace(9), "second.lcn");
-    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    QSignalSpy compared(window_->pageOf<ComparePage>(), &ComparePage::compared);
     window_->showPage(QStringLiteral("compare"));
-    window_->compare()->openSecond(second);
-    auto* cancel = window_->compare()->findChild<LoadingPage*>()->cancelButton();
+    window_->pageOf<ComparePage>()->openSecond(second);
+    auto* cancel = window_->pageOf<ComparePage>()->findChild<LoadingPage*>()->cancelButton();
     QVERIFY(cancel->isVisible());
     QTest::mouseClick(cancel, Qt::LeftButton);
     QVERIFY(!cancel->isVisible());
-    window_->compare()->openSecond(second);
+    window_->pageOf<ComparePage>()->openSecond(second);
     QVERIFY(compared.wait(kPatienceMs));
-    const auto kept = window_->compare()->after();
-    window_->compare()->openSecond(second);  // another one
+    const auto kept = window_->pageOf<ComparePage>()->after();
+    window_->pageOf<ComparePage>()->openSecond(second);  // another one
     QVERIFY(cancel->isVisible());
     QCOMPARE(cancel->shortcut(), QKeySequence(Qt::Key_Escape));
     cancel->click();
     QVERIFY(!cancel->isVisible());
-    QCOMPARE(window_->compare()->after(), kept);
+    QCOMPARE(window_->pageOf<ComparePage>()->after(), kept);
     QCOMPARE(compared.count(), 2);  // shown, and shown again
   }
 
   void theEmptyComparisonCutsNoText() {
     show("compare");
     const auto hint = [&]() -> QLabel* {
-      for (QLabel* text : window_->compare()->findChildren<QLabel*>()) {
-        if (text->text() == window_->compare()->problem()) return text;
+      for (QLabel* text : window_->pageOf<ComparePage>()->findChildren<QLabel*>()) {
+        if (text->text() == window_->pageOf<ComparePage>()->problem()) return text;
       }
       return nullptr;
     };
@@ -671,8 +679,8 @@ class PagesTest : public QObject {
     QVERIFY2(hint()->heightForWidth(hint()->width()) > 1.5 * hint()->fontMetrics().height(),
              "it is longer than a line");
     QVERIFY(whole());
-    QSignalSpy failed(window_->compare(), &ComparePage::failed);
-    window_->compare()->openSecond(folder_.filePath(QStringLiteral("missing ").repeated(40)));
+    QSignalSpy failed(window_->pageOf<ComparePage>(), &ComparePage::failed);
+    window_->pageOf<ComparePage>()->openSecond(folder_.filePath(QStringLiteral("missing ").repeated(40)));
     QVERIFY(failed.wait(kPatienceMs));
     QTRY_VERIFY(whole());
   }
@@ -682,15 +690,15 @@ class PagesTest : public QObject {
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write("no trace");
     file.close();
-    QSignalSpy failed(window_->compare(), &ComparePage::failed);
-    window_->compare()->openSecond(file.fileName());
+    QSignalSpy failed(window_->pageOf<ComparePage>(), &ComparePage::failed);
+    window_->pageOf<ComparePage>()->openSecond(file.fileName());
     QVERIFY(failed.wait(kPatienceMs));
-    QVERIFY(window_->compare()->problem().size() > 20);
+    QVERIFY(window_->pageOf<ComparePage>()->problem().size() > 20);
   }
 
   void stepsAreListedAndLeadToTheTimeline() {
     show("steps");
-    StepStack* stack = window_->steps()->stack();
+    StepStack* stack = window_->pageOf<StepsPage>()->stack();
     stack->setFocus();
     QTest::keyClick(stack, Qt::Key_Down);
     QTest::keyClick(stack, Qt::Key_Down);
@@ -712,7 +720,7 @@ class PagesTest : public QObject {
 
   void keysOnTheMemoryCurveKeepTheCursorInSight() {
     show("memory");
-    MemoryChart* chart = window_->memory()->chart();
+    MemoryChart* chart = window_->pageOf<MemoryPage>()->chart();
     const prof::TimeNs start = window_->trace()->tracks->span.startNs;
     const auto inSight = [&] {
       const prof::TimeNs at = chart->cursorMark().value_or(0);
@@ -763,7 +771,7 @@ class PagesTest : public QObject {
 
   void theMemoryCursorIsTheTimelines() {
     show("memory");
-    MemoryPage* memory = window_->memory();
+    MemoryPage* memory = window_->pageOf<MemoryPage>();
     const auto& stats = window_->findings().analysis->of<analyzer::MemoryTables>().all;
     QTRY_VERIFY(memory->moment() != nullptr);
     QCOMPARE(memory->moment()->bytes, stats.peakBytes);
@@ -779,7 +787,7 @@ class PagesTest : public QObject {
 
   void whatLowersThePeakStandsOutAndLeadsToTheTimeline() {
     show("memory");
-    MemoryPage* memory = window_->memory();
+    MemoryPage* memory = window_->pageOf<MemoryPage>();
     QVERIFY(memory->showTab(QStringLiteral("edits")));
     QVERIFY(!memory->showTab(QStringLiteral("none")));
     QAbstractItemModelTester tester(memory->edits()->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -819,7 +827,7 @@ class PagesTest : public QObject {
         [](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace(6, 2)); });
     QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("two.lcn")));
     show("memory");
-    MemoryPage* memory = window_->memory();
+    MemoryPage* memory = window_->pageOf<MemoryPage>();
     const auto& stats = window_->findings().analysis->of<analyzer::MemoryTables>().byDevice;
     QCOMPARE(memory->devices()->count(), 2);
     QVERIFY(memory->devices()->isVisible());
@@ -843,8 +851,8 @@ class PagesTest : public QObject {
 
   void theTreemapShowsEveryLargeBlock() {
     show("memory");
-    QTRY_VERIFY(window_->memory()->moment() != nullptr);
-    QCOMPARE(window_->memory()->map()->shown(), window_->memory()->moment()->live.size());
+    QTRY_VERIFY(window_->pageOf<MemoryPage>()->moment() != nullptr);
+    QCOMPARE(window_->pageOf<MemoryPage>()->map()->shown(), window_->pageOf<MemoryPage>()->moment()->live.size());
   }
 
   void theTreemapOfManyBlocksNamesWhatMadeThem() {
@@ -866,23 +874,23 @@ class PagesTest : public QObject {
     window_->loader()->setOpener([many](const auto&, const auto&) { return prof::Result(many); });
     QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("many.lcn")));
     show("memory");
-    TreemapView* map = window_->memory()->map();
-    QTRY_COMPARE(window_->memory()->moment()->live.size(), kBlocks);
-    QStringList told;
+    TreemapView* map = window_->pageOf<MemoryPage>()->map();
+    QTRY_COMPARE(window_->pageOf<MemoryPage>()->moment()->live.size(), kBlocks);
+    QStringList described;
     std::size_t blocks = 0;
     for (const MapTile& tile : map->tiles()) {
       if (tile.kind != MapTile::Kind::Role && tile.kind != MapTile::Kind::Origin) blocks += tile.count;
-      told << map->describe(tile);
+      described << map->describe(tile);
     }
     QCOMPARE(blocks, kBlocks);
-    QVERIFY2(told.contains(QStringLiteral("conv2d, activation: 8,000 blocks, 23.4 GiB, the largest 3.00 MiB")),
-             qPrintable(told.join(QLatin1Char('\n'))));
+    QVERIFY2(described.contains(QStringLiteral("conv2d, activation: 8,000 blocks, 23.4 GiB, the largest 3.00 MiB")),
+             qPrintable(described.join(QLatin1Char('\n'))));
     QVERIFY(map->accessibleDescription().contains(QStringLiteral("12,000 blocks")));
     // A click shows the largest of them in the list.
     QSignalSpy clicked(map, &TreemapView::blockClicked);
     QTest::mouseClick(map, Qt::LeftButton, {}, map->rect().center());
     QCOMPARE(clicked.count(), 1);
-    QVERIFY(window_->memory()->live()->table()->currentIndex().isValid());
+    QVERIFY(window_->pageOf<MemoryPage>()->live()->table()->currentIndex().isValid());
   }
 
   void memoryOfNoKnownRoleIsCalledThat() {
@@ -900,12 +908,12 @@ class PagesTest : public QObject {
     window_->loader()->setOpener([store](const auto&, const auto&) { return prof::Result(store); });
     QVERIFY(gui::testing::openAnalysed(*window_, QStringLiteral("roleless.lcn")));
     show("memory");
-    QTRY_VERIFY(window_->memory()->moment() != nullptr);
-    const TreemapView* map = window_->memory()->map();
+    QTRY_VERIFY(window_->pageOf<MemoryPage>()->moment() != nullptr);
+    const TreemapView* map = window_->pageOf<MemoryPage>()->map();
     QCOMPARE(map->accessibleDescription(), QStringLiteral("3.00 MiB in 1 block: not known 3.00 MiB (1)"));
     QVERIFY(!map->tiles().empty());
     QCOMPARE(map->describe(map->tiles().front()), QStringLiteral("not known: 1 block, 3.00 MiB"));
-    QCOMPARE(window_->memory()->live()->model()->table()[2].texts.front(), QStringLiteral("not known"));
+    QCOMPARE(window_->pageOf<MemoryPage>()->live()->model()->table()[2].texts.front(), QStringLiteral("not known"));
   }
 
   void theLedgerStripShowsTheCauses() {
@@ -932,7 +940,7 @@ class PagesTest : public QObject {
     });
     QVERIFY(gui::testing::openAnalysed(*other, QStringLiteral("small.lcn")));
     show("timeline");
-    TimelinePage* timeline = window_->timeline();
+    TimelinePage* timeline = window_->pageOf<TimelinePage>();
     timeline->search()->setText(QStringLiteral("relu_kernel"));
     QTRY_VERIFY(!timeline->busy());
     timeline->findNext(true);
@@ -955,7 +963,7 @@ class PagesTest : public QObject {
 
   void anOperatorLeadsToItsKernels() {
     const auto& groups = window_->trace()->tracks->groups;
-    QSignalSpy ready(window_->timeline(), &TimelinePage::linksReady);
+    QSignalSpy ready(window_->pageOf<TimelinePage>(), &TimelinePage::linksReady);
     for (std::size_t t = 0; t < groups[0].tracks.size(); ++t) {
       const auto& track = groups[0].tracks[t];
       if (track.kind != analyzer::TrackKind::Ranges || track.lanes.size() < 2) continue;
@@ -1068,13 +1076,14 @@ class PagesTest : public QObject {
     QVERIFY(svg.contains("conv2d"));
     QVERIFY(svg.size() < 1'000'000);
     // It is the same picture.
-    const QImage shot = window_->timeline()->grab().toImage().convertToFormat(QImage::Format_RGB32);
+    const QImage shot = window_->pageOf<TimelinePage>()->grab().toImage().convertToFormat(QImage::Format_RGB32);
     QImage drawn(shot.size(), QImage::Format_RGB32);
     QPainter painter(&drawn);
     QSvgRenderer(svg).render(&painter);
     painter.end();
-    const QRect tracks = QRect(view()->mapTo(window_->timeline(), QPoint(view()->headerWidth(), kRulerHeight)),
-                               QSize(view()->canvasWidth(), view()->height() - kRulerHeight));
+    const QRect tracks =
+        QRect(view()->mapTo(window_->pageOf<TimelinePage>(), QPoint(view()->headerWidth(), kRulerHeight)),
+              QSize(view()->canvasWidth(), view()->height() - kRulerHeight));
     int others = 0;
     for (int y = tracks.top(); y <= tracks.bottom(); ++y) {
       for (int x = tracks.left(); x <= tracks.right(); ++x) {
@@ -1110,7 +1119,7 @@ class PagesTest : public QObject {
 
   void rowsAreCopiedForSpreadsheets() {
     show("kernels");
-    QTableView* table = window_->kernels()->table();
+    QTableView* table = window_->pageOf<KernelsPage>()->table();
     table->setFocus();
     table->selectRow(0);
     table->selectionModel()->select(table->model()->index(1, 0),
@@ -1137,24 +1146,24 @@ class PagesTest : public QObject {
     QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("two lines and a tab\tinput"));
   }
 
-  void whereATableIsExportedToIsSaid() {
+  void theFileOfAnExportedTableIsNamed() {
     show("kernels");
     const QString path = folder_.filePath(QStringLiteral("kernels.csv"));
-    window_->kernels()->exportTo(path);
+    window_->pageOf<KernelsPage>()->exportTo(path);
     QCOMPARE(window_->statusBar()->currentMessage(), QStringLiteral("4 rows written to ") + path);
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
-    QCOMPARE(static_cast<int>(file.readAll().count('\n')), window_->kernels()->model()->rowCount() + 1);
-    window_->memory()->live()->exportTo(QStringLiteral("/nowhere/live.csv"));
-    const QString said = window_->statusBar()->currentMessage();
-    QVERIFY2(said.startsWith(QStringLiteral("/nowhere/live.csv: cannot be written: ")), qPrintable(said));
+    QCOMPARE(static_cast<int>(file.readAll().count('\n')), window_->pageOf<KernelsPage>()->model()->rowCount() + 1);
+    window_->pageOf<MemoryPage>()->live()->exportTo(QStringLiteral("/nowhere/live.csv"));
+    const QString message = window_->statusBar()->currentMessage();
+    QVERIFY2(message.startsWith(QStringLiteral("/nowhere/live.csv: cannot be written: ")), qPrintable(message));
   }
 
   void aKernelsTimesAreSpreadOut() {
     show("kernels");
-    auto* times = window_->kernels()->findChild<HistogramView*>();
+    auto* times = window_->pageOf<KernelsPage>()->findChild<HistogramView*>();
     const auto& rows = window_->findings().analysis->of<analyzer::KernelTable>();
-    window_->kernels()->showSourceRow(1);
+    window_->pageOf<KernelsPage>()->showSourceRow(1);
     QTRY_COMPARE(times->histogram().events, rows[1].count);
     QCOMPARE(times->histogram().totalNs, rows[1].totalNs);
     QCOMPARE(times->histogram().longestNs, rows[1].maxNs);
@@ -1164,10 +1173,10 @@ class PagesTest : public QObject {
 
   void memoryDataIsThatOfTheListInFront() {
     show("memory");
-    QVERIFY(window_->memory()->showTab(QStringLiteral("edits")));
-    QVERIFY(window_->pageCsv().startsWith(QStringLiteral("Held by,")));
-    QVERIFY(window_->memory()->showTab(QStringLiteral("alive")));
-    QVERIFY(window_->pageCsv().startsWith(QStringLiteral("Tensor,")));
+    QVERIFY(window_->pageOf<MemoryPage>()->showTab(QStringLiteral("edits")));
+    QVERIFY(window_->figures().csv.startsWith(QStringLiteral("Held by,")));
+    QVERIFY(window_->pageOf<MemoryPage>()->showTab(QStringLiteral("alive")));
+    QVERIFY(window_->figures().csv.startsWith(QStringLiteral("Tensor,")));
   }
 
   void stretchesAreMeasuredBetweenEvents() {
@@ -1184,7 +1193,7 @@ class PagesTest : public QObject {
 
   void notesAndRowsComeBack() {
     show("timeline");
-    window_->timeline()->setNote(1'015'000'000, QStringLiteral("here it stalls"));
+    window_->pageOf<TimelinePage>()->setNote(1'015'000'000, QStringLiteral("here it stalls"));
     RowOptions options = view()->rowOptions();
     options.pinned = {{1, 0}};
     options.collapsedGroups = {0};
@@ -1202,17 +1211,13 @@ class PagesTest : public QObject {
   void dataThatIsCutSaysSo() {
     show("timeline");
     const QString path = folder_.filePath(QStringLiteral("events.csv"));
-    const auto save = [&](const QString& to) {
-      bool cut = false;
-      const QString csv = window_->pageCsv(&cut);
-      window_->writeData(to, csv, cut);
-    };
+    const auto save = [&](const QString& to) { window_->writeData(to, window_->figures()); };
     save(path);
     QCOMPARE(window_->statusBar()->currentMessage(), path + QStringLiteral(" is written"));
-    window_->timeline()->setMostCsvRows(7);
+    window_->pageOf<TimelinePage>()->setMostCsvRows(7);
     save(path);
-    const QString said = window_->statusBar()->currentMessage();
-    QVERIFY2(said.contains(QStringLiteral("the first 7 events")), qPrintable(said));
+    const QString message = window_->statusBar()->currentMessage();
+    QVERIFY2(message.contains(QStringLiteral("the first 7 events")), qPrintable(message));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(static_cast<int>(file.readAll().count('\n')), 8);
@@ -1227,11 +1232,11 @@ class PagesTest : public QObject {
     const auto pixel = static_cast<prof::TimeNs>(view()->viewport().nsPerPixel(view()->canvasWidth()));
     const prof::TimeNs beside = kAt + 3 * pixel;
     view()->setBookmarks({{kAt, QStringLiteral("first")}, {beside, QStringLiteral("second")}});
-    window_->timeline()->setNote(beside, QStringLiteral("changed"));
+    window_->pageOf<TimelinePage>()->setNote(beside, QStringLiteral("changed"));
     QCOMPARE(view()->bookmarks().at(0).note, QStringLiteral("first"));
     QCOMPARE(view()->bookmarks().at(1).note, QStringLiteral("changed"));
     view()->setCursorMark(beside);
-    window_->timeline()->toggleBookmark();
+    window_->pageOf<TimelinePage>()->toggleBookmark();
     QCOMPARE(view()->bookmarks().size(), std::size_t{1});
     QCOMPARE(view()->bookmarks()[0].timeNs, kAt);
   }
@@ -1311,7 +1316,7 @@ class PagesTest : public QObject {
         QVERIFY(writer->flush().ok());
       }
       QSignalSpy grew(window_.get(), &MainWindow::traceGrew);
-      window_->live()->look();
+      window_->live()->check();
       QVERIFY(grew.wait(kPatienceMs));
       QVERIFY(view()->selection().has_value());
       const auto place = *view()->selection();
@@ -1336,21 +1341,21 @@ class PagesTest : public QObject {
     view()->setViewport(view()->viewport().showing(step), TimelineView::Move::Jump);
     view()->setArea(step);
     show("flame");
-    FlameView* flame = window_->flame()->view();
-    window_->flame()->search()->setText(QStringLiteral("conv"));
+    FlameView* flame = window_->pageOf<FlamePage>()->view();
+    window_->pageOf<FlamePage>()->search()->setText(QStringLiteral("conv"));
     flame->focusOn(1);
     const QString focus = flame->nameOf(1);
     const QString facts = flame->describe(0);
     show("memory");
-    MemoryChart* chart = window_->memory()->chart();
+    MemoryChart* chart = window_->pageOf<MemoryPage>()->chart();
     for (int i = 0; i < 4; ++i) QTest::keyClick(chart, Qt::Key_W);
     const Viewport zoomed = chart->viewport();
-    QTableView* kernels = window_->kernels()->table();
+    QTableView* kernels = window_->pageOf<KernelsPage>()->table();
     kernels->sortByColumn(0, Qt::DescendingOrder);
     QTRY_COMPARE(text(*kernels->model(), 0, 0), QStringLiteral("relu_kernel"));
     kernels->selectRow(1);
     kernels->setColumnWidth(1, 123);
-    window_->steps()->stack()->select(2);
+    window_->pageOf<StepsPage>()->stack()->select(2);
     for (int i = 0; i < 3; ++i) grow(recording, 2);
     QVERIFY(view()->ledgers() != nullptr);
     QVERIFY(view()->area() && view()->area()->startNs == step.startNs);
@@ -1362,30 +1367,30 @@ class PagesTest : public QObject {
     QCOMPARE(text(*kernels->model(), 0, 0), QStringLiteral("relu_kernel"));
     QCOMPARE(kernels->currentIndex().row(), 1);
     QCOMPARE(kernels->columnWidth(1), 123);
-    auto* times = window_->kernels()->findChild<HistogramView*>();
+    auto* times = window_->pageOf<KernelsPage>()->findChild<HistogramView*>();
     QTRY_COMPARE(times->histogram().events, window_->findings().analysis->of<analyzer::KernelTable>()[0].count);
-    QCOMPARE(*window_->steps()->stack()->selected(), std::size_t{2});
+    QCOMPARE(*window_->pageOf<StepsPage>()->stack()->selected(), std::size_t{2});
     view()->back();
     QVERIFY(view()->viewport() == Viewport(window_->trace()->tracks->span));
     show("flame");
     QCOMPARE(flame->describe(0), facts);
     QCOMPARE(flame->nameOf(flame->focused()), focus);
-    QCOMPARE(window_->flame()->search()->text(), QStringLiteral("conv"));
+    QCOMPARE(window_->pageOf<FlamePage>()->search()->text(), QStringLiteral("conv"));
     show("steps");
-    const QImage followed = window_->steps()->stack()->grab().toImage();
+    const QImage followed = window_->pageOf<StepsPage>()->stack()->grab().toImage();
     auto fresh = gui::testing::makeWindow();
     QVERIFY(gui::testing::openAnalysed(*fresh, path));
-    fresh->steps()->stack()->select(2);
+    fresh->pageOf<StepsPage>()->stack()->select(2);
     QVERIFY(gui::testing::showSettled(*fresh, "steps"));
-    QVERIFY(fresh->steps()->stack()->grab().toImage() == followed);
+    QVERIFY(fresh->pageOf<StepsPage>()->stack()->grab().toImage() == followed);
   }
 
-  void tablesThatAreLookedIntoStayOpenWhileAFileGrows() {
+  void openedTablesStayOpenWhileAFileGrows() {
     const QString path = folder_.filePath(QStringLiteral("tables.lcn"));
     gui::testing::Recording recording(path.toStdString());
     recording.steps(2);
     follow(path);
-    auto* tables = window_->sql()->findChild<QTreeWidget*>();
+    auto* tables = window_->pageOf<SqlPage>()->findChild<QTreeWidget*>();
     const QList<QTreeWidgetItem*> kernels = tables->findItems(QStringLiteral("kernel"), Qt::MatchExactly);
     QCOMPARE(kernels.size(), 1);
     QCOMPARE(kernels[0]->text(1), QStringLiteral("16"));
@@ -1412,7 +1417,7 @@ class PagesTest : public QObject {
     QVERIFY(analysed.count() > 0 || analysed.wait(kPatienceMs));
     QCOMPARE(window_->findings().analysis, before);
     QVERIFY(window_->statusBar()->currentMessage().contains(QStringLiteral("a block is damaged")));
-    Q_EMIT window_->steps()->stepActivated(2);  // the pages still show steps
+    Q_EMIT window_->pageOf<StepsPage>()->stack()->stepActivated(2);  // the pages still show steps
     QCOMPARE(window_->page(), QStringLiteral("timeline"));
     QTRY_VERIFY(!window_->busy());
   }
@@ -1455,14 +1460,14 @@ class PagesTest : public QObject {
   }
 
   void aSecondTraceShowsNothingOfTheFirst() {
-    MemoryPage* memory = window_->memory();
+    MemoryPage* memory = window_->pageOf<MemoryPage>();
     show("memory");
     QVERIFY(memory->showTab(QStringLiteral("edits")));
     QVERIFY(memory->edits()->model()->rows() > 0);
     memory->edits()->showSourceRow(memory->edits()->model()->rows() - 1);
     QVERIFY(memory->showTab(QStringLiteral("alive")));
     show("timeline");
-    QSignalSpy ready(window_->timeline(), &TimelinePage::sumsReady);
+    QSignalSpy ready(window_->pageOf<TimelinePage>(), &TimelinePage::sumsReady);
     view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});
     QVERIFY(ready.wait(kPatienceMs));
     window_->loader()->setOpener([](const auto&, const auto&) {
@@ -1476,15 +1481,16 @@ class PagesTest : public QObject {
     for (const TablePage* page : {memory->edits(), memory->leaks(), memory->allocator()})
       QCOMPARE(page->model()->rows(), std::size_t{0});
     show("timeline");
-    QCOMPARE(window_->timeline()->sums()->rows(), std::size_t{0});
-    for (const QTableView* table : window_->timeline()->findChildren<QTableView*>()) QVERIFY(!table->isVisible());
+    QCOMPARE(window_->pageOf<TimelinePage>()->sums()->rows(), std::size_t{0});
+    for (const QTableView* table : window_->pageOf<TimelinePage>()->findChildren<QTableView*>())
+      QVERIFY(!table->isVisible());
   }
 
   void sumsThatComeLateAreNotShownBesideAnotherTrace() {
     show("timeline");
-    QSignalSpy ready(window_->timeline(), &TimelinePage::sumsReady);
+    QSignalSpy ready(window_->pageOf<TimelinePage>(), &TimelinePage::sumsReady);
     view()->setArea(prof::TimeWindow{1'010'000'000, 1'020'000'000});
-    window_->timeline()->setTrace(window_->trace());
+    window_->pageOf<TimelinePage>()->setTrace(window_->trace());
     QTest::qWait(300);
     QCOMPARE(ready.count(), 0);
   }
@@ -1494,7 +1500,7 @@ class PagesTest : public QObject {
     gui::testing::Recording recording(path.toStdString(), 32);
     recording.steps(8);
     follow(path);
-    OverviewPage* overview = window_->overview();
+    OverviewPage* overview = window_->pageOf<OverviewPage>();
     QCOMPARE(window_->findings().analysis->of<analyzer::LoaderStats>().workers, 32U);
     QCOMPARE(overview->controls()->slider("loader.workers")->value(), 32);
     QVERIFY(!overview->drawing()->step().changed);
@@ -1512,23 +1518,23 @@ class PagesTest : public QObject {
     Findings few = window_->findings();
     auto analysis = std::make_shared<analyzer::Analysis>(*few.analysis);
     analysis->of<analyzer::LoaderStats>().workers = few.analysis->of<analyzer::LoaderStats>().workers + 20;
-    window_->overview()->setFindings({analysis, few.simulator, {}});
-    QCOMPARE(window_->overview()->controls()->slider("loader.workers")->value(),
+    window_->pageOf<OverviewPage>()->setFindings({analysis, few.simulator, {}});
+    QCOMPARE(window_->pageOf<OverviewPage>()->controls()->slider("loader.workers")->value(),
              static_cast<int>(analysis->of<analyzer::LoaderStats>().workers));
-    window_->overview()->controls()->slider("loader.workers")->setValue(3);
-    window_->overview()->setFindings(few);
-    QCOMPARE(window_->overview()->controls()->slider("loader.workers")->value(), 3);
+    window_->pageOf<OverviewPage>()->controls()->slider("loader.workers")->setValue(3);
+    window_->pageOf<OverviewPage>()->setFindings(few);
+    QCOMPARE(window_->pageOf<OverviewPage>()->controls()->slider("loader.workers")->value(), 3);
     QTRY_VERIFY(!window_->busy());
   }
 
   void aFileThatCannotBeWrittenSaysWhy() {
     // One is written in many pieces, the other in one that is cut short.
     for (const int rows : {100'000, 100}) {
-      QSignalSpy failed(window_->sql()->runner(), &QueryRunner::failed);
+      QSignalSpy failed(window_->pageOf<SqlPage>()->runner(), &QueryRunner::failed);
       bool arrived = false;
       {
         const test::SmallFiles small(static_cast<rlim_t>(rows));
-        window_->sql()->runner()->exportCsv(
+        window_->pageOf<SqlPage>()->runner()->exportCsv(
             window_->trace(),
             QStringLiteral(
                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %1) SELECT i FROM n")
@@ -1556,12 +1562,12 @@ class PagesTest : public QObject {
   }
 
   void whyTheSecondTraceIsMissingStaysToBeRead() {
-    QSignalSpy failed(window_->compare(), &ComparePage::failed);
-    window_->compare()->openSecond(folder_.filePath(QStringLiteral("missing.lcn")));
+    QSignalSpy failed(window_->pageOf<ComparePage>(), &ComparePage::failed);
+    window_->pageOf<ComparePage>()->openSecond(folder_.filePath(QStringLiteral("missing.lcn")));
     QVERIFY(failed.wait(kPatienceMs));
-    const QString why = window_->compare()->problem();
-    window_->compare()->setAnalysis(window_->findings().analysis);
-    QCOMPARE(window_->compare()->problem(), why);
+    const QString why = window_->pageOf<ComparePage>()->problem();
+    window_->pageOf<ComparePage>()->setFindings(window_->findings());
+    QCOMPARE(window_->pageOf<ComparePage>()->problem(), why);
   }
 
   void twoFilesDroppedOnTheComparisonAreBothOpened() {
@@ -1571,15 +1577,15 @@ class PagesTest : public QObject {
     show("compare");
     QMimeData data;
     data.setUrls({QUrl::fromLocalFile(first), QUrl::fromLocalFile(second)});
-    QSignalSpy compared(window_->compare(), &ComparePage::compared);
+    QSignalSpy compared(window_->pageOf<ComparePage>(), &ComparePage::compared);
     QDragEnterEvent enter(QPoint(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_->compare(), &enter);
+    QApplication::sendEvent(window_->pageOf<ComparePage>(), &enter);
     QVERIFY(enter.isAccepted());
     QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_->compare(), &drop);
+    QApplication::sendEvent(window_->pageOf<ComparePage>(), &drop);
     QTRY_COMPARE(window_->trace()->path, first);
-    QTRY_VERIFY(window_->compare()->before() && window_->compare()->after());
-    QCOMPARE(window_->compare()->before().get(), window_->findings().analysis.get());
+    QTRY_VERIFY(window_->pageOf<ComparePage>()->before() && window_->pageOf<ComparePage>()->after());
+    QCOMPARE(window_->pageOf<ComparePage>()->before().get(), window_->findings().analysis.get());
     QTRY_VERIFY(!window_->busy());
   }
 
@@ -1601,7 +1607,7 @@ class PagesTest : public QObject {
     QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{1});
     view()->setViewport(view()->viewport().zoomed(0.9, 1));
     add(1'000'000);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(grew.wait(kPatienceMs));
     QVERIFY(window_->live()->live());
     QCOMPARE(window_->trace()->store->rows<prof::Range>(), std::uint64_t{2});
@@ -1609,7 +1615,7 @@ class PagesTest : public QObject {
     add(2'000'000);
     QVERIFY(writer->finish().ok());
     QSignalSpy ended(window_->live(), &LiveFollower::ended);
-    window_->live()->look();
+    window_->live()->check();
     QVERIFY(ended.wait(kPatienceMs));
     QVERIFY(!window_->live()->live() && !window_->live()->watching());
     QTRY_VERIFY(!window_->busy());

@@ -35,7 +35,7 @@ void expectApart(const char* what, std::size_t count, const std::function<Colour
   }
 }
 
-TEST(Palette, ColoursAreToldApartByAllEyes) {
+TEST(Palette, ColoursAreDistinguishableByAllEyes) {
   expectApart("charts", kChartColours, chartColour);
   expectApart("causes", analyzer::kCauseCount, causeAt);
   expectApart("roles of memory", kRoles, roleAt);

@@ -24,7 +24,7 @@ class ProgramTest : public QObject {
 
  private:
   QTemporaryDir folder_;
-  QString said_;
+  QString errorText_;
 
   [[nodiscard]] QString at(const char* name) const { return folder_.filePath(QString::fromLatin1(name)); }
 
@@ -39,7 +39,7 @@ class ProgramTest : public QObject {
     const bool ended = program.waitForFinished(60'000);
     if (!ended) program.kill();
     program.waitForFinished();
-    said_ = QString::fromUtf8(program.readAllStandardError());
+    errorText_ = QString::fromUtf8(program.readAllStandardError());
     return ended && program.exitStatus() == QProcess::NormalExit ? program.exitCode() : -1;
   }
   int picture(const QStringList& arguments) {
@@ -48,7 +48,7 @@ class ProgramTest : public QObject {
   }
   void refused(const QStringList& arguments, const char* why) {
     QCOMPARE(picture(arguments), 2);
-    QVERIFY2(said_.contains(QString::fromLatin1(why)), qPrintable(said_));
+    QVERIFY2(errorText_.contains(QString::fromLatin1(why)), qPrintable(errorText_));
     QVERIFY(!QFile::exists(at("out.png")));
   }
 
@@ -111,13 +111,13 @@ class ProgramTest : public QObject {
     QVERIFY(there.open(QIODevice::WriteOnly) && there.write("of years") == 8);
     there.close();
     QCOMPARE(run(again), 1);
-    QVERIFY2(said_.contains(QStringLiteral("out.png: is there already; give --force")), qPrintable(said_));
+    QVERIFY2(errorText_.contains(QStringLiteral("out.png: is there already; give --force")), qPrintable(errorText_));
     QCOMPARE(there.size(), 8);
     QCOMPARE(run(again + QStringList{QStringLiteral("--force")}), 0);
     QVERIFY(!QImage(at("out.png")).isNull());
     const qint64 before = QFileInfo(at("run.lcn")).size();
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--force"), QStringLiteral("--screenshot"), at("run.lcn")}), 1);
-    QVERIFY2(said_.contains(QStringLiteral("a trace that was opened")), qPrintable(said_));
+    QVERIFY2(errorText_.contains(QStringLiteral("a trace that was opened")), qPrintable(errorText_));
     QCOMPARE(QFileInfo(at("run.lcn")).size(), before);
   }
 
@@ -139,11 +139,11 @@ class ProgramTest : public QObject {
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), QString()}), 2);
     const QStringList noTrace{QStringLiteral("--screenshot"), at("out.png")};
     QCOMPARE(run(noTrace + QStringList{QStringLiteral("--page"), QStringLiteral("memory")}), 2);
-    QVERIFY2(said_.contains(QStringLiteral("--page needs a trace")), qPrintable(said_));
+    QVERIFY2(errorText_.contains(QStringLiteral("--page needs a trace")), qPrintable(errorText_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("nowhere/out.png")}), 1);
-    QVERIFY2(said_.contains(QStringLiteral("out.png: cannot be written: ")), qPrintable(said_));
+    QVERIFY2(errorText_.contains(QStringLiteral("out.png: cannot be written: ")), qPrintable(errorText_));
     QCOMPARE(run({at("run.lcn"), QStringLiteral("--screenshot"), at("out.nopicture")}), 1);
-    QVERIFY2(said_.contains(QStringLiteral("ends in .png")), qPrintable(said_));
+    QVERIFY2(errorText_.contains(QStringLiteral("ends in .png")), qPrintable(errorText_));
   }
 
   void whatIsThereIsShown() {
@@ -169,19 +169,20 @@ class ProgramTest : public QObject {
     QVERIFY(selected("batch_norm") != fetch);
   }
 
-  void aDisplayThatIsGoneIsSaidToBe() {
+  void aMissingDisplayIsReported() {
     auto environment = QProcessEnvironment::systemEnvironment();
     for (const char* name : {"QT_QPA_PLATFORM", "WAYLAND_DISPLAY"}) environment.remove(QString::fromLatin1(name));
     environment.insert(QStringLiteral("DISPLAY"), QStringLiteral(":7999"));
     QCOMPARE(run({at("run.lcn")}, environment), 1);
-    QVERIFY2(said_.contains(QStringLiteral("DISPLAY=:7999")) && said_.contains(QStringLiteral("--screenshot")),
-             qPrintable(said_));
+    QVERIFY2(
+        errorText_.contains(QStringLiteral("DISPLAY=:7999")) && errorText_.contains(QStringLiteral("--screenshot")),
+        qPrintable(errorText_));
   }
 
   void aComparisonWithATraceThatHasNoAnalysisEnds() {
     QFile::remove(at("out.png"));
     QCOMPARE(run({at("bare.lcn"), at("run.lcn"), QStringLiteral("--screenshot"), at("out.png")}), 1);
-    QVERIFY2(said_.contains(QStringLiteral("bare.lcn")), qPrintable(said_));
+    QVERIFY2(errorText_.contains(QStringLiteral("bare.lcn")), qPrintable(errorText_));
     QCOMPARE(run({at("bare.lcn"), QStringLiteral("--screenshot"), at("out.png")}), 0);
   }
 };

@@ -148,7 +148,7 @@ TEST_F(RowsTest, ChoicesStayWithTheirThreadsInAnotherLayout) {
   EXPECT_EQ(movedTo(before, RowKey{Row::Kind::Track, {0, 2}}, after), (RowKey{Row::Kind::Track, {0, 3}}));
 }
 
-TEST_F(RowsTest, ChoicesStayWithAThreadWhoseProcessIsToldLate) {
+TEST_F(RowsTest, ChoicesStayWithAThreadWhoseProcessIsReportedLate) {
   const auto add = [](analyzer::TrackGroup& group, std::uint32_t thread) {
     analyzer::Track& track = group.tracks.emplace_back();
     track.thread = prof::ThreadId(thread);

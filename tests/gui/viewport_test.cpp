@@ -41,12 +41,12 @@ TEST(Viewport, ZoomingKeepsTheMomentUnderTheCursor) {
 TEST(Viewport, NeverLeavesTheTraceOrComesTooClose) {
   std::mt19937 random(2);
   std::uniform_real_distribution<double> unit(-1, 1);
-  const Viewport whole(kTrace);
-  Viewport view = whole;
+  const Viewport full(kTrace);
+  Viewport view = full;
   for (int i = 0; i < 2000; ++i) {
     view = i % 2 ? view.panned(unit(random) * 3) : view.zoomed(std::pow(10, unit(random)), unit(random));
-    ASSERT_GE(view.startNs(), whole.startNs() - 1);
-    ASSERT_LE(view.endNs(), whole.endNs() + 1);
+    ASSERT_GE(view.startNs(), full.startNs() - 1);
+    ASSERT_LE(view.endNs(), full.endNs() + 1);
     ASSERT_GE(view.spanNs(), Viewport::kClosestNs);
   }
 }
@@ -78,9 +78,9 @@ TEST(ViewHistory, GoesBackAndForthAndForgetsTheFutureAfterANewJump) {
 
 TEST(Viewport, AViewOfATraceThatGrowsStaysWhereItIsOrAtTheEnd) {
   const prof::TimeWindow more{kBegin, kBegin + 2'000'000'000};
-  const Viewport whole(kTrace);
-  EXPECT_EQ(whole.grown(more), Viewport(more));
-  const Viewport inside = whole.showing({kBegin + 100, kBegin + 100'000});
+  const Viewport full(kTrace);
+  EXPECT_EQ(full.grown(more), Viewport(more));
+  const Viewport inside = full.showing({kBegin + 100, kBegin + 100'000});
   EXPECT_EQ(inside.grown(more), inside);
   EXPECT_EQ(inside.grown(more).trace().endNs, more.endNs);
   const Viewport last = inside.movedTo(kTrace.endNs - inside.spanNs());
@@ -88,7 +88,7 @@ TEST(Viewport, AViewOfATraceThatGrowsStaysWhereItIsOrAtTheEnd) {
   EXPECT_EQ(last.grown(more).spanNs(), last.spanNs());
   EXPECT_EQ(last.within(more), last);
   ViewHistory history;
-  history.leave(whole);
+  history.leave(full);
   history.leave(inside);
   history = history.within(more);
   EXPECT_EQ(history.back(last), inside);

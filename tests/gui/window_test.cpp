@@ -30,6 +30,7 @@
 #include "app/loader.h"
 #include "app/main_window.h"
 #include "app/screenshot.h"
+#include "base/words.h"
 #include "gui/qt_main.h"
 #include "gui/sample_trace.h"
 #include "lacuna/analyzer/analysis.h"
@@ -45,6 +46,7 @@
 #include "views/charts.h"
 #include "views/finding_card.h"
 #include "views/finding_panel.h"
+#include "views/kernels_page.h"
 #include "views/minimap.h"
 #include "views/overview_page.h"
 #include "views/start_pages.h"
@@ -52,7 +54,6 @@
 #include "views/table_page.h"
 #include "views/timeline_metrics.h"
 #include "views/timeline_page.h"
-#include "views/words.h"
 
 using namespace lacuna;       // NOLINT
 using namespace lacuna::gui;  // NOLINT
@@ -79,7 +80,7 @@ class WindowTest : public QObject {
 
  private:
   std::unique_ptr<MainWindow> window_;
-  [[nodiscard]] TimelineView* view() const { return window_->timeline()->view(); }
+  [[nodiscard]] TimelineView* view() const { return window_->pageOf<TimelinePage>()->view(); }
 
   void open() {
     window_->loader()->setOpener([](const auto&, const auto&) { return prof::Result(gui::testing::sampleTrace()); });
@@ -293,11 +294,11 @@ class WindowTest : public QObject {
     open();
     view()->reveal(firstKernel());
     view()->fit();
-    const auto whole = view()->viewport().spanNs();
+    const auto full = view()->viewport().spanNs();
     constexpr quint32 kPlaceOfW = 25;  // where Dvorak has a comma
     QKeyEvent press(QEvent::KeyPress, Qt::Key_Comma, Qt::NoModifier, kPlaceOfW, 0, 0, QStringLiteral(","));
     QApplication::sendEvent(view(), &press);
-    QVERIFY(view()->viewport().spanNs() < whole);
+    QVERIFY(view()->viewport().spanNs() < full);
     QVERIFY(view()->selection() == firstKernel());
   }
 
@@ -320,9 +321,9 @@ class WindowTest : public QObject {
 
   void keysZoomAndPan() {
     open();
-    const auto whole = view()->viewport();
+    const auto full = view()->viewport();
     QTest::keyClick(view(), Qt::Key_W);
-    QVERIFY(view()->viewport().spanNs() < whole.spanNs());
+    QVERIFY(view()->viewport().spanNs() < full.spanNs());
     const auto closer = view()->viewport();
     QTest::keyClick(view(), Qt::Key_D);
     QVERIFY(view()->viewport().startNs() > closer.startNs());
@@ -330,9 +331,9 @@ class WindowTest : public QObject {
     QCOMPARE(view()->viewport().startNs(), closer.startNs());
     QTest::keyClick(view(), Qt::Key_S);
     QTest::keyClick(view(), Qt::Key_Home);
-    QCOMPARE(view()->viewport().spanNs(), whole.spanNs());
+    QCOMPARE(view()->viewport().spanNs(), full.spanNs());
     QTest::keyClick(view(), Qt::Key_Left, Qt::AltModifier);
-    QVERIFY(view()->viewport() == closer || view()->viewport().spanNs() <= whole.spanNs());
+    QVERIFY(view()->viewport() == closer || view()->viewport().spanNs() <= full.spanNs());
   }
 
   void keysComeCloserToWhatIsSelected() {
@@ -354,10 +355,10 @@ class WindowTest : public QObject {
     view()->setViewport(view()->viewport().zoomed(0.1, 0.5));
     const QPoint middle(view()->headerWidth() + view()->canvasWidth() / 2, 200);
     QTest::mousePress(view(), Qt::MiddleButton, {}, middle);
-    window_->timeline()->setTrace(window_->trace());
-    const auto whole = view()->viewport();
+    window_->pageOf<TimelinePage>()->setTrace(window_->trace());
+    const auto full = view()->viewport();
     QTest::mouseMove(view(), middle + QPoint(60, 0));
-    QVERIFY(view()->viewport() == whole);
+    QVERIFY(view()->viewport() == full);
     QTest::mouseRelease(view(), Qt::MiddleButton, {}, middle);
     QTRY_VERIFY(!window_->busy());
   }
@@ -418,7 +419,7 @@ class WindowTest : public QObject {
     QTRY_VERIFY(view()->hovered() == firstKernel());
     QTest::mouseClick(view(), Qt::LeftButton, {}, rect.center().toPoint());
     QVERIFY(view()->selection() == firstKernel());
-    const DetailsModel* details = window_->timeline()->details();
+    const DetailsModel* details = window_->pageOf<TimelinePage>()->details();
     QStringList all;
     for (int row = 0; row < details->rowCount(); ++row) {
       all << details->index(row, 0).data().toString() + QLatin1Char('=') + details->index(row, 1).data().toString();
@@ -442,21 +443,21 @@ class WindowTest : public QObject {
     const prof::TimeNs from = window_->trace()->tracks->span.startNs + 12'345'678;
     const prof::TimeWindow area{from, from + 200};
     view()->setArea(area);
-    QVERIFY2(view()->said().contains(QStringLiteral("12.346 ms")), qPrintable(view()->said()));
+    QVERIFY2(view()->announced().contains(QStringLiteral("12.346 ms")), qPrintable(view()->announced()));
     view()->setViewport(view()->viewport().showing({from - 500, from + 1500}));
     view()->setArea(area);
-    QVERIFY2(view()->said().contains(QStringLiteral("12.345678 ms")), qPrintable(view()->said()));
+    QVERIFY2(view()->announced().contains(QStringLiteral("12.345678 ms")), qPrintable(view()->announced()));
   }
 
   void whereThereIsNoTrackTheTimelineSaysWhy() {
     open();
     QVERIFY(view()->emptyWords().isEmpty());
-    window_->timeline()->filter()->setText(QStringLiteral("nothing like it"));
+    window_->pageOf<TimelinePage>()->filter()->setText(QStringLiteral("nothing like it"));
     QVERIFY2(view()->emptyWords().contains(QStringLiteral("nothing like it")), qPrintable(view()->emptyWords()));
     const QImage with = view()->grab().toImage();
-    window_->timeline()->filter()->setText(QStringLiteral("no such thing"));
+    window_->pageOf<TimelinePage>()->filter()->setText(QStringLiteral("no such thing"));
     QVERIFY(view()->grab().toImage() != with);
-    window_->timeline()->filter()->clear();
+    window_->pageOf<TimelinePage>()->filter()->clear();
     QVERIFY(view()->emptyWords().isEmpty());
   }
 
@@ -471,7 +472,7 @@ class WindowTest : public QObject {
     window_->openFile(QStringLiteral("tags<i>.lcn"));
     QVERIFY(shown.wait(kPatienceMs));
     view()->select(EventPlace{{0, 0}, 0, 0});
-    const QList<QLabel*> texts = window_->timeline()->findChildren<QLabel*>();
+    const QList<QLabel*> texts = window_->pageOf<TimelinePage>()->findChildren<QLabel*>();
     const auto title = std::find_if(texts.begin(), texts.end(),
                                     [](const QLabel* text) { return text->text() == QLatin1String("scan<b>run"); });
     QVERIFY(title != texts.end());
@@ -510,7 +511,7 @@ class WindowTest : public QObject {
     QCOMPARE(tipWords(QStringLiteral("a < b")), QStringLiteral("a < b"));
   }
 
-  void aRangeAroundWhatIsShownIsShownWhole() {
+  void aRangeAroundTheViewIsShownComplete() {
     open();
     const auto& groups = window_->trace()->tracks->groups;
     const auto nested = std::find_if(groups[0].tracks.begin(), groups[0].tracks.end(),
@@ -598,7 +599,7 @@ class WindowTest : public QObject {
       window_->showPage(page);
       gui::testing::settle(1);
       QTRY_VERIFY(!window_->busy());
-      const QStringList lines = window_->pageCsv().split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+      const QStringList lines = window_->figures().csv.split(QLatin1Char('\n'), Qt::SkipEmptyParts);
       if (page == QLatin1String("sql") || page == QLatin1String("compare")) {  // nothing asked, nothing compared
         QVERIFY(lines.isEmpty());
         continue;
@@ -618,7 +619,7 @@ class WindowTest : public QObject {
         for (const auto& lane : track.lanes) events += lane.size();
       }
     }
-    QCOMPARE(static_cast<std::uint64_t>(window_->pageCsv().count(QLatin1Char('\n'))), events + 1);
+    QCOMPARE(static_cast<std::uint64_t>(window_->figures().csv.count(QLatin1Char('\n'))), events + 1);
   }
 
   void aBookmarkIsOnTheStripOfTheWholeTraceAtOnce() {
@@ -702,8 +703,8 @@ class WindowTest : public QObject {
     window_->openFile(QStringLiteral("kineto.json"));
     QVERIFY(shown.wait(kPatienceMs));
     view()->select(EventPlace{{0, 0}, 0, 0});
-    QTRY_VERIFY(!window_->timeline()->busy());
-    const DetailsModel* details = window_->timeline()->details();
+    QTRY_VERIFY(!window_->pageOf<TimelinePage>()->busy());
+    const DetailsModel* details = window_->pageOf<TimelinePage>()->details();
     QStringList all;
     for (int row = 0; row < details->rowCount(); ++row) {
       all << details->index(row, 0).data().toString() + QLatin1Char('=') + details->index(row, 1).data().toString();
@@ -752,12 +753,12 @@ class WindowTest : public QObject {
 
   void aStretchIsSummedUp() {
     open();
-    QSignalSpy ready(window_->timeline(), &TimelinePage::sumsReady);
+    QSignalSpy ready(window_->pageOf<TimelinePage>(), &TimelinePage::sumsReady);
     const prof::TimeWindow step{1'010'000'000, 1'020'000'000};
     view()->setArea(step);
     QVERIFY(ready.wait(kPatienceMs));
     const auto stats = analyzer::areaStats(*window_->trace()->tracks, step);
-    const TableModel* sums = window_->timeline()->sums();
+    const TableModel* sums = window_->pageOf<TimelinePage>()->sums();
     QCOMPARE(sums->rowCount(), static_cast<int>(stats.names.size()));
     QCOMPARE(sums->table()[2].numbers[0], static_cast<double>(stats.names[0].totalNs));
   }
@@ -801,21 +802,22 @@ class WindowTest : public QObject {
 
   void searchGoesToTheNextEvent() {
     open();
-    QTest::keyClicks(window_->timeline()->search(), QStringLiteral("relu_kernel"));
-    QTRY_VERIFY(window_->timeline()->searchResult().startsWith(QStringLiteral("12 events")));
-    QCOMPARE(window_->timeline()->search()->accessibleDescription(), window_->timeline()->searchResult());
-    QTest::keyClick(window_->timeline()->search(), Qt::Key_Return);
+    QTest::keyClicks(window_->pageOf<TimelinePage>()->search(), QStringLiteral("relu_kernel"));
+    QTRY_VERIFY(window_->pageOf<TimelinePage>()->searchResult().startsWith(QStringLiteral("12 events")));
+    QCOMPARE(window_->pageOf<TimelinePage>()->search()->accessibleDescription(),
+             window_->pageOf<TimelinePage>()->searchResult());
+    QTest::keyClick(window_->pageOf<TimelinePage>()->search(), Qt::Key_Return);
     QTRY_VERIFY(view()->selection().has_value());
     const auto first = view()->selection()->event;
-    window_->timeline()->findNext(true);
+    window_->pageOf<TimelinePage>()->findNext(true);
     QTRY_COMPARE(view()->selection()->event, first + 4);
-    window_->timeline()->findNext(false);
+    window_->pageOf<TimelinePage>()->findNext(false);
     QTRY_COMPARE(view()->selection()->event, first);
   }
 
   void aSearchIsCalledOffByTheNextOne() {
     open();
-    TimelinePage* timeline = window_->timeline();
+    TimelinePage* timeline = window_->pageOf<TimelinePage>();
     auto begun = std::make_shared<std::atomic<int>>(0);
     auto calledOff = std::make_shared<std::atomic<int>>(0);
     timeline->setCountMatches([begun, calledOff](const auto& tracks, const auto& names, const auto& progress) {
@@ -845,12 +847,13 @@ class WindowTest : public QObject {
     open();
     auto begun = std::make_shared<std::atomic<bool>>(false);
     auto calledOff = std::make_shared<std::atomic<bool>>(false);
-    window_->timeline()->setCountMatches([begun, calledOff](const auto&, const auto&, const auto& progress) {
-      for (*begun = true; progress(0.5);) QThread::msleep(1);
-      *calledOff = true;
-      return std::uint64_t{1};
-    });
-    window_->timeline()->search()->setText(QStringLiteral("gemm"));
+    window_->pageOf<TimelinePage>()->setCountMatches(
+        [begun, calledOff](const auto&, const auto&, const auto& progress) {
+          for (*begun = true; progress(0.5);) QThread::msleep(1);
+          *calledOff = true;
+          return std::uint64_t{1};
+        });
+    window_->pageOf<TimelinePage>()->search()->setText(QStringLiteral("gemm"));
     QTRY_VERIFY(begun->load());
     window_->close();
     window_.reset();
@@ -873,7 +876,7 @@ class WindowTest : public QObject {
     for (int n = 0; n < 5; ++n) {
       view()->select(firstKernel());
       view()->select(std::nullopt);
-      QVERIFY(!window_->timeline()->busy());
+      QVERIFY(!window_->pageOf<TimelinePage>()->busy());
     }
     view()->select(firstKernel());
     QTRY_COMPARE(view()->links().size(), std::size_t{2});
@@ -884,11 +887,11 @@ class WindowTest : public QObject {
     openAnalysed();
     window_->showPage(QStringLiteral("overview"));
     gui::testing::settle(30);
-    const auto cards = window_->overview()->findChildren<FindingCard*>();
+    const auto cards = window_->pageOf<OverviewPage>()->findChildren<FindingCard*>();
     const auto card =
         std::find_if(cards.begin(), cards.end(), [](FindingCard* c) { return c->focusPolicy() != Qt::NoFocus; });
     QVERIFY(card != cards.end());
-    auto* chart = window_->overview()->findChild<StepChart*>();
+    auto* chart = window_->pageOf<OverviewPage>()->findChild<StepChart*>();
     QVERIFY(chart != nullptr);
     QTest::mouseClick(*card, Qt::RightButton, {}, QPoint(5, 5));
     QTest::mouseClick(chart, Qt::MiddleButton, {}, chart->rect().center());
@@ -909,7 +912,7 @@ class WindowTest : public QObject {
     window_->showPage(QStringLiteral("overview"));
     gui::testing::settle(20);
     QFrame* card = nullptr;
-    for (QFrame* frame : window_->overview()->findChildren<QFrame*>()) {
+    for (QFrame* frame : window_->pageOf<OverviewPage>()->findChildren<QFrame*>()) {
       if (frame->property("finding").isValid() && frame->property("finding").toULongLong() == n) card = frame;
     }
     QVERIFY(card != nullptr);
@@ -920,7 +923,7 @@ class WindowTest : public QObject {
     QVERIFY(view()->isVisible());
     QCOMPARE(view()->highlights().size(), finding.evidence.size());
     QVERIFY(shows(finding.evidence[0]));
-    FindingPanel* panel = window_->timeline()->finding();
+    FindingPanel* panel = window_->pageOf<TimelinePage>()->finding();
     QVERIFY(panel->isVisible());
     panel->step(1);
     QVERIFY(shows(finding.evidence[1]));
@@ -955,13 +958,13 @@ class WindowTest : public QObject {
       }
       return false;
     };
-    window_->timeline()->showFinding(finding, *window_->findings().analysis);
+    window_->pageOf<TimelinePage>()->showFinding(finding, *window_->findings().analysis);
     QVERIFY(seen(Row::Kind::Ledger, {}));
-    QVERIFY(window_->timeline()->filter()->text().isEmpty());
+    QVERIFY(window_->pageOf<TimelinePage>()->filter()->text().isEmpty());
     QVERIFY(view()->markedRows() == std::vector<RowKey>({{Row::Kind::Ledger, {device, 0}}}));
-    window_->timeline()->finding()->step(1);
+    window_->pageOf<TimelinePage>()->finding()->step(1);
     QVERIFY(seen(Row::Kind::Track, QStringLiteral("memory")));
-    window_->timeline()->finding()->step(1);
+    window_->pageOf<TimelinePage>()->finding()->step(1);
     QVERIFY(seen(Row::Kind::Track, words(view()->trace()->track(view()->markedRows().at(0).ref).label)));
     QCOMPARE(view()->trace()->track(view()->markedRows()[0].ref).thread, prof::ThreadId(1));
     view()->clearSelection();
@@ -995,11 +998,11 @@ class WindowTest : public QObject {
     finding.title = "memory grows";
     finding.evidence = {{.startNs = step.startNs + 1000, .endNs = step.startNs + 1000, .what = "here"},
                         {.startNs = step.startNs + 1000, .endNs = step.startNs + 2000, .what = "there"}};
-    window_->timeline()->showFinding(finding, analysis);
+    window_->pageOf<TimelinePage>()->showFinding(finding, analysis);
     QVERIFY(view()->viewport().startNs() <= step.startNs && view()->viewport().endNs() >= step.endNs);
     QVERIFY(view()->viewport().spanNs() < 2 * step.durNs());
     QCOMPARE(view()->highlights()[0].endNs, view()->highlights()[0].startNs);
-    window_->timeline()->finding()->step(1);
+    window_->pageOf<TimelinePage>()->finding()->step(1);
     QVERIFY(view()->viewport().spanNs() < 2000);
   }
 
@@ -1022,7 +1025,7 @@ class WindowTest : public QObject {
     QVERIFY(says(panel, "a step"));
   }
 
-  void aGainOfMemoryAndOneThatNobodyPredictsAreTold() {
+  void aGainOfMemoryAndAnUnpredictedOneAreShown() {
     const auto textsOf = [](const QWidget& widget) {
       QStringList texts;
       for (const QLabel* label : widget.findChildren<QLabel*>()) texts << label->text();
@@ -1050,7 +1053,7 @@ class WindowTest : public QObject {
     analysis->of<analyzer::LoaderStats>().workersKnown = false;
     analysis->of<analyzer::LoaderStats>().workers = 0;
     waiting.analysis = analysis;
-    OverviewPage* overview = window_->overview();
+    OverviewPage* overview = window_->pageOf<OverviewPage>();
     overview->setFindings(waiting);
     const auto labels = overview->findChildren<QLabel*>();
     QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* label) {
@@ -1065,17 +1068,17 @@ class WindowTest : public QObject {
     const auto fixable = std::find_if(findings.begin(), findings.end(),
                                       [](const auto& f) { return !f.knob.empty() && !f.evidence.empty(); });
     QVERIFY(fixable != findings.end());
-    window_->overview()->activateFinding(static_cast<std::size_t>(fixable - findings.begin()));
-    QTest::mouseClick(window_->timeline()->finding()->playButton(), Qt::LeftButton);
+    window_->pageOf<OverviewPage>()->activateFinding(static_cast<std::size_t>(fixable - findings.begin()));
+    QTest::mouseClick(window_->pageOf<TimelinePage>()->finding()->playButton(), Qt::LeftButton);
     QCOMPARE(window_->page(), QStringLiteral("overview"));
-    QTRY_VERIFY(window_->overview()->drawing()->step().changed);
+    QTRY_VERIFY(window_->pageOf<OverviewPage>()->drawing()->step().changed);
     QTRY_VERIFY(!window_->busy());
   }
 
   void aChangeCanBePlayed() {
     openAnalysed();
     QVERIFY(window_->findings().simulator != nullptr);
-    OverviewPage* overview = window_->overview();
+    OverviewPage* overview = window_->pageOf<OverviewPage>();
     const PlayedStep& step = overview->drawing()->step();
     QVERIFY(!step.changed);
     QCOMPARE(durationWords(step.prediction.measuredNsPerStep), QStringLiteral("10.0 ms"));
@@ -1092,7 +1095,7 @@ class WindowTest : public QObject {
 
   void lanesOfAPlayedStepAreCalledAsOnTheTimeline() {
     openAnalysed();
-    const PlayedStep& played = window_->overview()->drawing()->step();
+    const PlayedStep& played = window_->pageOf<OverviewPage>()->drawing()->step();
     QVERIFY(played.before.queueNames == std::vector<std::string>{"queue 7"});
     QCOMPARE(StepDrawing::laneName(played.before, 1), QStringLiteral("device"));
     PlayedStep step = played;
@@ -1116,7 +1119,7 @@ class WindowTest : public QObject {
 
   void anyChangeCanBePlayedAndMistakesAreNamed() {
     openAnalysed();
-    OverviewPage* overview = window_->overview();
+    OverviewPage* overview = window_->pageOf<OverviewPage>();
     overview->playChange(QStringLiteral("kernel:relu*0.5"));
     QCOMPARE(overview->otherChange()->text(), QStringLiteral("kernel:relu*0.5"));
     QTRY_VERIFY(overview->drawing()->step().changed);
@@ -1132,7 +1135,7 @@ class WindowTest : public QObject {
 
   void aChangeHasTheControlThatTheAnalyzerLists() {
     openAnalysed();
-    const ChangeControls* controls = window_->overview()->controls();
+    const ChangeControls* controls = window_->pageOf<OverviewPage>()->controls();
     for (const analyzer::ChangeInfo* info : analyzer::listChanges()) {
       QCOMPARE(controls->slider(info->name) != nullptr, info->control == analyzer::ChangeControl::Slider);
       QCOMPARE(controls->checkBox(info->name) != nullptr, info->control == analyzer::ChangeControl::CheckBox);
@@ -1143,13 +1146,13 @@ class WindowTest : public QObject {
       }
     }
     QVERIFY(controls->changes().empty());
-    QTRY_VERIFY(!window_->overview()->busy());
+    QTRY_VERIFY(!window_->pageOf<OverviewPage>()->busy());
   }
 
   void tablesShowTheAnalyzersNumbers() {
     openAnalysed();
     const auto& rows = window_->findings().analysis->of<analyzer::KernelTable>();
-    const TableModel* model = window_->kernels()->model();
+    const TableModel* model = window_->pageOf<KernelsPage>()->model();
     QCOMPARE(model->rowCount(), static_cast<int>(rows.size()));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       QCOMPARE(model->table()[0].texts[i].toStdString(), rows[i].name);
@@ -1167,8 +1170,8 @@ class WindowTest : public QObject {
     QVERIFY(analysis.of<analyzer::MemoryTables>().all.present);
     const auto shownOnOverview = [&]() -> const TableModel* {
       found.analysis = std::make_shared<const analyzer::Analysis>(analysis);
-      window_->overview()->setFindings(found);
-      return window_->overview()->findChildren<TableModel*>().value(2);
+      window_->pageOf<OverviewPage>()->setFindings(found);
+      return window_->pageOf<OverviewPage>()->findChildren<TableModel*>().value(2);
     };
     for (const bool recorded : {true, false}) {
       analysis.of<analyzer::MemoryTables>().all.present = recorded;
@@ -1251,7 +1254,7 @@ class WindowTest : public QObject {
   void theSessionComesBack() {
     open();
     QTest::keyClick(view(), Qt::Key_W);
-    window_->timeline()->toggleBookmark();
+    window_->pageOf<TimelinePage>()->toggleBookmark();
     const Viewport before = view()->viewport();
     window_->close();
     window_ = std::make_unique<MainWindow>();
@@ -1267,7 +1270,7 @@ class WindowTest : public QObject {
   void theSessionOfAnotherRecordingStaysAway() {
     open();
     QTest::keyClick(view(), Qt::Key_W);
-    window_->timeline()->toggleBookmark();
+    window_->pageOf<TimelinePage>()->toggleBookmark();
     window_->close();
     window_ = std::make_unique<MainWindow>();
     window_->show();
@@ -1380,7 +1383,7 @@ class WindowTest : public QObject {
       QVERIFY2(qobject_cast<QLineEdit*>(window_->focusWidget()) == nullptr, qPrintable(page));
     }
     window_->showPage(QStringLiteral("kernels"));
-    QCOMPARE(window_->focusWidget(), static_cast<QWidget*>(window_->kernels()->table()));
+    QCOMPARE(window_->focusWidget(), static_cast<QWidget*>(window_->pageOf<KernelsPage>()->table()));
   }
 
   void viewsOfLongTablesLearnOfRowsAsTheyScroll() {

@@ -71,7 +71,7 @@ def difference(wanted, there):
     return ""
 
 
-def whole(threads, there, deep):
+def complete(threads, there, deep):
     """Problems of a trace that lost nothing."""
     problems = []
     for thread in threads:

@@ -59,11 +59,11 @@ class Verdicts(unittest.TestCase):
 
     def test_what_was_emitted_is_right_with_a_step_in_flight_or_without(self):
         for steps in range(120):
-            self.assertEqual(judge.whole([thread(steps)], trace(steps), DEEP), [])
-            self.assertEqual(judge.whole([thread(steps)], trace(steps + 1), DEEP), [])
-            self.assertNotEqual(judge.whole([thread(steps)], trace(steps + 2), DEEP), [])
-            self.assertNotEqual(judge.whole([thread(steps + 1)], trace(steps), DEEP), [])
-            self.assertNotEqual(judge.whole([thread(steps, in_flight=False)], trace(steps + 1), DEEP), [])
+            self.assertEqual(judge.complete([thread(steps)], trace(steps), DEEP), [])
+            self.assertEqual(judge.complete([thread(steps)], trace(steps + 1), DEEP), [])
+            self.assertNotEqual(judge.complete([thread(steps)], trace(steps + 2), DEEP), [])
+            self.assertNotEqual(judge.complete([thread(steps + 1)], trace(steps), DEEP), [])
+            self.assertNotEqual(judge.complete([thread(steps, in_flight=False)], trace(steps + 1), DEEP), [])
 
     def test_a_row_that_is_missing_or_twice_or_moved_or_changed_is_found(self):
         for group in expected.rows(self.STEPS, DEEP):
@@ -75,12 +75,12 @@ class Verdicts(unittest.TestCase):
                 changes["order"] = lambda rows: rows[group].reverse()
             for name, change in changes.items():
                 with self.subTest(f"{name} in {group.name}"):
-                    self.assertNotEqual(judge.whole([thread(self.STEPS)], self.damaged(change), DEEP), [])
+                    self.assertNotEqual(judge.complete([thread(self.STEPS)], self.damaged(change), DEEP), [])
 
     def test_rows_of_somebody_else_are_found(self):
         there = trace(self.STEPS)
         there.threads[10, 99] = copy.deepcopy(there.threads[10, 11])
-        for check in (judge.whole, judge.lossy, judge.part):
+        for check in (judge.complete, judge.lossy, judge.part):
             self.assertNotEqual(check([thread(self.STEPS)], there, DEEP), [])
 
     def test_what_is_missing_must_be_counted(self):

@@ -93,7 +93,7 @@ class Cut:
             group.kill_all()
             group.gone()
         self.lines = [judge.Thread(pid, tid, steps, False) for pid, tid, steps in self.ledger.all()]
-        self.problems_of(self.out, "without a power cut", whole=True)
+        self.problems_of(self.out, "without a power cut", complete=True)
         return not self.outcome.problems
 
     def ask_for_dumps(self, group):
@@ -101,12 +101,12 @@ class Cut:
         for _ in range(self.plan.dumps):
             subprocess.run([self.setting.lacuna, "trigger", *supervisors, "--dump"], env=self.environment, capture_output=True, timeout=20)
 
-    def problems_of(self, trace, where, whole):
+    def problems_of(self, trace, where, complete):
         there = judge.read(self.setting.lacuna, trace, self.environment)
         if isinstance(there, str):
             return self.complain(f"{where}: {there}")
-        if whole:
-            self.outcome.problems += [f"{where}: {problem}" for problem in judge.whole(self.lines, there, self.plan.deep)]
+        if complete:
+            self.outcome.problems += [f"{where}: {problem}" for problem in judge.complete(self.lines, there, self.plan.deep)]
         else:
             self.outcome.problems += [f"{where}: {problem}" for problem in judge.part(self.lines, there, self.plan.deep, lost_texts="torn" in where)]
         self.outcome.events = max(self.outcome.events, rows_of(there))
@@ -123,10 +123,10 @@ class Cut:
         self.durable = self.rows_of_file((model.durable_names.get(str(self.out)) or disk.Inode()).durable or b"")
         for state, files in [*model.states(), ("power cut, torn", model.torn(self.plan.rng))]:
             if state != "killed":
-                self.look_at(f"{state}, after change {moment} of {len(log)}", files, promised)
+                self.check_state(f"{state}, after change {moment} of {len(log)}", files, promised)
         shutil.rmtree(self.after, ignore_errors=True)
 
-    def look_at(self, where, files, promised):
+    def check_state(self, where, files, promised):
         key = hash(tuple(sorted(files.items())))
         if key in self.seen:
             return
@@ -156,12 +156,12 @@ class Cut:
         self.materialise({str(self.out): data})
         return self.recovered("what is durable", NAME, False)
 
-    def recovered(self, where, name, whole):
+    def recovered(self, where, name, complete):
         done = subprocess.run([self.setting.lacuna, "recover", "--force", name, "-o", "recovered.lcn"], cwd=self.after, env=self.environment, capture_output=True,
                               timeout=60)
         if done.returncode != 0:
             return self.complain(f"{where}: recover ends with {done.returncode}: {done.stderr.decode(errors='replace').strip()}")
-        return self.problems_of(self.after / "recovered.lcn", where, whole)
+        return self.problems_of(self.after / "recovered.lcn", where, complete)
 
     def recover_file(self, where, promised):
         there = self.recovered(where, NAME, promised)

@@ -251,20 +251,20 @@ class Trial:
     def judge_unrecovered(self, done, made):
         """recover may fail only where the recording had not begun, or its trace is whole already. The user then deletes
         the recording."""
-        said = done.stderr.decode(errors="replace").strip()
+        complaint = done.stderr.decode(errors="replace").strip()
         self.outcome.how = "not recovered"
-        if done.returncode != 1 or "lacuna: error:" not in said:
-            self.complain(f"recover ends with {done.returncode}: {said}")
+        if done.returncode != 1 or "lacuna: error:" not in complaint:
+            self.complain(f"recover ends with {done.returncode}: {complaint}")
         link = self.recording / "shm"
         if link.is_symlink():
             shutil.rmtree(os.readlink(link), ignore_errors=True)
         shutil.rmtree(self.recording)
         if self.ledger.steps() == 0 or self.plan.kind.silent:
             return
-        whole = next((path for path in (made, self.written()) if path.exists() and self.is_complete(path)), None)
-        if whole is None:
-            return self.complain(f"nothing can be recovered: {said}")
-        self.judge(whole)
+        complete = next((path for path in (made, self.written()) if path.exists() and self.is_complete(path)), None)
+        if complete is None:
+            return self.complain(f"nothing can be recovered: {complaint}")
+        self.judge(complete)
 
     def is_complete(self, path):
         return path.read_bytes() != OLD and self.lacuna("info", "--verify", path).returncode == 0
@@ -283,7 +283,7 @@ class Trial:
         if isinstance(there, str):
             return self.complain(there)
         threads = [] if plan.kind.silent else self.threads()
-        check = judge.lossy if plan.kind.lossy else judge.whole
+        check = judge.lossy if plan.kind.lossy else judge.complete
         self.outcome.problems += check(threads, there, deep)[:5]
         self.outcome.events = sum(sum(len(numbers) for numbers in rows.values()) for rows in there.threads.values())
         self.outcome.dropped = sum(there.dropped.values())

@@ -39,7 +39,7 @@ def code(page):
             yield from re.findall(r"`([^`]+)`", line)
 
 
-def told(page, what):
+def problem(page, what):
     return f"{page.relative_to(ROOT)}: {what}"
 
 
@@ -53,14 +53,14 @@ class Documents(unittest.TestCase):
                 path, _, anchor = target.partition("#")
                 file = (page.parent / path).resolve() if path else page
                 if not file.exists() or (anchor and anchor not in anchors(file)):
-                    wrong.append(told(page, target))
+                    wrong.append(problem(page, target))
         self.assertEqual(wrong, [])
 
     def test_every_analysis_has_formula_inputs_and_limits(self):
         wrong = []
         for page in sorted((ROOT / "docs" / "analyses").glob("*.md")):
             headings = re.findall(r"^## (.*)$", page.read_text(), re.M)
-            wrong += [told(page, f"no heading '{wanted}'") for wanted in ("Formula", "Inputs", "Limits") if wanted not in headings]
+            wrong += [problem(page, f"no heading '{wanted}'") for wanted in ("Formula", "Inputs", "Limits") if wanted not in headings]
         self.assertEqual(wrong, [])
 
     def test_lines_of_analyses_are_short(self):
@@ -68,7 +68,7 @@ class Documents(unittest.TestCase):
         for page in sorted((ROOT / "docs" / "analyses").glob("*.md")):
             # Rows of generated tables have no line breaks.
             written = re.sub(r"^<!-- (?:tables|lacuna) .*?^<!-- end.*?-->$", lambda found: "\n" * found[0].count("\n"), page.read_text(), flags=re.M | re.S)
-            wrong += [told(page, f"line {number} has {len(line)} characters, more than {LONGEST_LINE}")
+            wrong += [problem(page, f"line {number} has {len(line)} characters, more than {LONGEST_LINE}")
                       for number, line in enumerate(written.splitlines(), 1) if len(line) > LONGEST_LINE]
         self.assertEqual(wrong, [])
 
@@ -77,7 +77,7 @@ class Documents(unittest.TestCase):
         listed = {(page.parent / target.partition("#")[0]).resolve() for page in contents
                   for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text())}
         pages = set((ROOT / "docs").rglob("*.md")) - {contents[0]}
-        self.assertEqual(sorted(told(page, "is in no table of contents") for page in pages - listed), [])
+        self.assertEqual(sorted(problem(page, "is in no table of contents") for page in pages - listed), [])
 
     def test_files_that_are_named_are_there(self):
         wrong = []
@@ -87,10 +87,10 @@ class Documents(unittest.TestCase):
             for text in code(page):
                 for path in re.findall(rf"(?<![\w./-])((?:{'|'.join(ROOMS)})/[\w./-]+\w)(?![\w/*…-])", text):
                     if not (ROOT / path).exists() and not any(ROOT.glob(path + ".*")) and not path.startswith("tests/data/"):
-                        wrong.append(told(page, path))
+                        wrong.append(problem(page, path))
                 for header in re.findall(r"(?<![\w/])(lacuna/[a-z]+/\w+\.h)", text):
                     if not any(ROOT.glob(f"*/include/{header}")):
-                        wrong.append(told(page, header))
+                        wrong.append(problem(page, header))
         self.assertEqual(wrong, [])
 
     def test_pages_that_sources_name_are_there(self):
@@ -98,7 +98,7 @@ class Documents(unittest.TestCase):
         for file in (file for room in ROOMS for file in (ROOT / room).rglob("*") if file.suffix in (".h", ".cpp", ".c", ".py")):
             for path in re.findall(r"\bdocs/[\w/-]+\.md", file.read_text(errors="replace")):
                 if not (ROOT / path).exists():
-                    wrong.append(told(file, path))
+                    wrong.append(problem(file, path))
         self.assertEqual(wrong, [])
 
     def test_public_names_of_the_python_package_are_explained(self):
@@ -108,13 +108,13 @@ class Documents(unittest.TestCase):
         self.assertTrue(names)
         self.assertEqual([name for name in names if not re.search(rf"^\| .*`lacuna\.{name}\b", page, re.M)], [])
 
-    def test_variables_that_are_looked_at_are_explained(self):
+    def test_variables_that_are_read_are_explained(self):
         explained = set(re.findall(r"`([A-Z_0-9]+)`", (ROOT / "docs" / "environment.md").read_text())) | {"HOME", "PATH", "TERM"}
         wrong = []
         for file in (file for room in ROOMS if room not in ("tests", "samples") for file in (ROOT / room).rglob("*") if file.suffix in (".h", ".cpp", ".c")):
             for name in re.findall(r"\bgetenv\(\"([A-Z_0-9]+)\"\)", file.read_text(errors="replace")):
                 if name not in explained and name not in ("OMP_NUM_THREADS", "KUBERNETES_SERVICE_HOST"):
-                    wrong.append(told(file, name))
+                    wrong.append(problem(file, name))
         self.assertEqual(wrong, [])
 
     @unittest.skipUnless(LACUNA, "the command was not built")
@@ -131,13 +131,13 @@ class Documents(unittest.TestCase):
                 if helps[name].returncode != 0:
                     # These need the collector, which is not built where there are no NVTX headers.
                     if name not in ("run", "trigger", "doctor"):
-                        wrong.append(told(page, text))
+                        wrong.append(problem(page, text))
                     continue
                 # Behind quotes, a comment or the program's own -- anything may stand; lacuna-gui has options of its own.
                 words = re.sub(r"\"[^\"]*\"|'[^']*'", "", re.split(r"\s#|\s--\s", words)[0])
                 for option in re.findall(r"(?<!\S)\[?(--?[a-z][a-z-]*)", words) if name != "gui" else ():
                     if not re.search(rf"(?<![\w-]){option}(?![\w-])", helps[name].stdout):
-                        wrong.append(told(page, f"{option} of lacuna {name}"))
+                        wrong.append(problem(page, f"{option} of lacuna {name}"))
         self.assertEqual(wrong, [])
 
 

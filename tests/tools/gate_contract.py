@@ -154,14 +154,14 @@ def check_changes(gate, base):
     check(all(len(line) <= 80 for line in text.splitlines()), "a line of the list is longer than 80 columns")
     check(gate("whatif", base, "--markdown").returncode == 2, "--markdown without --list")
     check(gate("whatif", base).returncode == 2, "whatif without a change")
-    said = json.loads(gate("whatif", base, "static_graph=on", "--explain", "--json").stdout)
-    why = said["explain"]
+    answer = json.loads(gate("whatif", base, "static_graph=on", "--explain", "--json").stdout)
+    why = answer["explain"]
     now = why["changed_ns"]
     for limit in why["limits"]:
         if limit["of"] == "step":
             check(limit["before_ns"] == now and limit["held"] == (now != limit["after_ns"]), f"a limit breaks the chain: {limit}")
             now = limit["after_ns"]
-    check(why["limits"] and now == why["result_ns"] == said["predicted_ns_per_step"], f"the chain does not end at the prediction: {why}")
+    check(why["limits"] and now == why["result_ns"] == answer["predicted_ns_per_step"], f"the chain does not end at the prediction: {why}")
     check("explain" not in json.loads(gate("whatif", base, "static_graph=on", "--json").stdout), "an explanation that nobody wanted")
     text = gate("whatif", base, "static_graph=on", "--explain").stdout
     chain = text[text.index("how it was predicted"):].splitlines()
@@ -174,11 +174,11 @@ def check_without_steps(gate, base, folder):
     why = "no steps were found"
     text = gate("whatif", whole, "kernel:k*0.5").stdout
     check(" in all" in text and " a step" not in text and why in text, f"whatif without steps: {text}")
-    said = json.loads(gate("whatif", whole, "kernel:k*0.5", "--json").stdout)
-    check(said["per"] == "run" and any(why in note for note in said["notes"]), f"whatif --json without steps: {said}")
+    answer = json.loads(gate("whatif", whole, "kernel:k*0.5", "--json").stdout)
+    check(answer["per"] == "run" and any(why in note for note in answer["notes"]), f"whatif --json without steps: {answer}")
     stepped = json.loads(gate("whatif", base, "kernel:k*0.5", "--json").stdout)
     check(stepped["per"] == "step" and stepped["notes"] == [], f"whatif --json with steps: {stepped}")
-    check(said["measured_ns_per_step"] > 20 * stepped["measured_ns_per_step"], "without steps the time is that of all 30")
+    check(answer["measured_ns_per_step"] > 20 * stepped["measured_ns_per_step"], "without steps the time is that of all 30")
     text = gate("diff", whole, whole).stdout
     check(text.startswith("run ") and " in all" in text and " a step" not in text and text.count(why) == 2, f"diff without steps: {text}")
     check("noise is not known" in text and "95 %" not in text, f"diff without steps knows no noise: {text}")
@@ -197,8 +197,8 @@ def check_without_steps(gate, base, folder):
     check(done.returncode == 0 and lines[0].startswith("note") and why in lines[0], f"check without steps: {done.returncode} {lines[:1]}")
     for words in ((whole, "--baseline", base), (base, "--baseline", whole), (base, "--baseline", base, "--noise", whole)):
         done = gate("check", *words)
-        said = "cannot be compared: no steps were found in " + whole in done.stderr
-        check(done.returncode == 3 and said and not done.stdout, f"check where only one run has steps: {done.returncode} {done.stderr}")
+        refused = "cannot be compared: no steps were found in " + whole in done.stderr
+        check(done.returncode == 3 and refused and not done.stdout, f"check where only one run has steps: {done.returncode} {done.stderr}")
 
 
 def main():

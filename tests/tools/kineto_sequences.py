@@ -101,9 +101,9 @@ def main():
         wrong += 1
     if first and max(sum(map(len, stretches)) for stretches in queues) <= 8192:
         row = first[1]
-        said = (row["count"], row["runs"], row["device_ns"], row["gap_ns"])
-        if said != first[2]:
-            print(f"{row['kernels']}: the report says {said}, the file {first[2]}")
+        reported = (row["count"], row["runs"], row["device_ns"], row["gap_ns"])
+        if reported != first[2]:
+            print(f"{row['kernels']}: the report says {reported}, the file {first[2]}")
             wrong += 1
     print(f"{len(rows)} sequences of {kernels} kernels in the steps compared")
     return 1 if wrong else 0

@@ -14,7 +14,7 @@ args = parser.parse_args()
 done = subprocess.run([args.lacuna, "whatif", args.trace, "host*1", "--json"], capture_output=True, text=True)
 if done.returncode != 0:
     sys.exit(done.stderr)
-said = json.loads(done.stdout)
-measured, replayed = said["measured_ns_per_step"], said["base_ns_per_step"]
+answer = json.loads(done.stdout)
+measured, replayed = answer["measured_ns_per_step"], answer["base_ns_per_step"]
 print(f"measured {measured} ns a step, replayed {replayed} ns")
 sys.exit(0 if abs(replayed - measured) <= 0.02 * measured else 1)

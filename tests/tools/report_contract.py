@@ -174,7 +174,7 @@ def check_selections_refused(misused, trace, file):
     check("rank -1" not in err, "a rank that is none is named")
     err = misused("a device of another rank", 1, ("no device 'cuda:1' of rank 0 did any work here", "rank 1 on cuda:1"),
                   "report", trace, "--device", "cuda:1", "--rank", "0")
-    check("no device 'cuda:1' did" not in err, "a device that did work is said to have done none")
+    check("no device 'cuda:1' did" not in err, "a device that did work is reported idle")
     event = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 0, "dur": 5, "args": {"correlation": 1}}
     names = [f"void space::deep::kernel_{i}<{'other::Tile<128, 64>, ' * 20}float>(float*, int)" for i in range(9)]
     events = [{**event, "ts": 200 * i, "args": {"correlation": i + 1}} for i in range(9)]
@@ -228,7 +228,7 @@ def check_misuse(lacuna, trace, folder):
         got, out, err = run(lacuna, *words)
         says = (says,) if isinstance(says, str) else says
         check(got == code and all(word in err for word in says) and "terminate" not in err and not out,
-              f"{what}: exit {got} instead of {code}, said: {err.strip()[:400]}")
+              f"{what}: exit {got} instead of {code}, with: {err.strip()[:400]}")
         return err
 
     def file(name, content):

@@ -104,7 +104,7 @@ class Format(Scripts):
         self.assertEqual(code, 1)
         self.assertIn("git does not say which files are ours", text)
 
-    def test_every_file_of_ours_is_looked_at(self):
+    def test_every_file_of_ours_is_checked(self):
         self.make_repository()
         self.assertIn("1 of 2 files", self.check()[1])
         (self.root / "part/bad.cpp").unlink()

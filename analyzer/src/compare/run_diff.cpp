@@ -174,10 +174,10 @@ class TreeBuilder {
 std::vector<Step> stepsOf(const Analysis& analysis) {
   std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
   if (!steps.empty()) return steps;
-  Step whole;
-  whole.startNs = analysis.window.startNs;
-  whole.endNs = analysis.window.endNs;
-  steps.push_back(whole);
+  Step all;
+  all.startNs = analysis.window.startNs;
+  all.endNs = analysis.window.endNs;
+  steps.push_back(all);
   return steps;
 }
 

@@ -76,7 +76,7 @@ void ChromeShape::read(prof::ArgSetId set, ArgTable table) {
   lines_.clear();
   if (set) addLines(soundShape(args_.shape(set)));
   // The shapes of a Chrome trace name all arguments; others only those that no column holds.
-  if (!set || !isWhole_) addLines(defaultShape(table));
+  if (!set || !isComplete_) addLines(defaultShape(table));
 }
 
 bool ChromeShape::has(std::string_view line) const {

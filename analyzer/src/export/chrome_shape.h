@@ -19,7 +19,8 @@ namespace lacuna::analyzer {
 class ChromeShape {
  public:
   /// `isWhole`: shapes name all that the events of the trace's file had, as those of a Chrome trace do.
-  ChromeShape(const Store& store, const Args& args, bool isWhole) : store_(store), args_(args), isWhole_(isWhole) {}
+  ChromeShape(const Store& store, const Args& args, bool isComplete)
+      : store_(store), args_(args), isComplete_(isComplete) {}
 
   void read(prof::ArgSetId set, ArgTable table);
   void add(std::string_view line) { lines_.push_back(line); }
@@ -36,7 +37,7 @@ class ChromeShape {
 
   const Store& store_;
   const Args& args_;
-  bool isWhole_;
+  bool isComplete_;
   std::vector<std::string_view> lines_;
   std::unordered_map<prof::StringId, std::string> soundShapes_;
 };

@@ -145,7 +145,7 @@ prof::Status exportAndCall(const Store& store, const std::filesystem::path& path
     done();
     return addTimeline(unfinished, format);
   };
-  return prof::writeWhole(path, write, options.existing);
+  return prof::writeAtomically(path, write, options.existing);
 }
 
 }  // namespace

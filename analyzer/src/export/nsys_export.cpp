@@ -271,14 +271,14 @@ class NsysExport {
       table.null();
     }
     table.numbers(row.name.value, row.domain.value, row.category.value, row.colour);
-    const auto whole = [&](PayloadType which) {
+    const auto addInteger = [&](PayloadType which) {
       payload == which ? table.number(static_cast<std::int64_t>(row.payload)) : table.null();
     };
-    whole(PayloadType::U64);
-    whole(PayloadType::I64);
+    addInteger(PayloadType::U64);
+    addInteger(PayloadType::I64);
     payload == PayloadType::F64 ? table.real(std::bit_cast<double>(row.payload)) : table.null();
-    whole(PayloadType::U32);
-    whole(PayloadType::I32);
+    addInteger(PayloadType::U32);
+    addInteger(PayloadType::I32);
     payload == PayloadType::F32
         ? table.real(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(row.payload))))
         : table.null();
@@ -453,8 +453,8 @@ prof::Status exportNsys(const Store& store, const std::filesystem::path& path, c
   const int code = sqlite3_open(path.c_str(), &opened);
   const std::unique_ptr<sqlite3, CloseDatabase> db(opened);
   const auto notWritten = [&](const std::string& sqlite) {
-    const int told = sqlite3_system_errno(opened);  // of a full disk SQLite keeps none
-    const int reason = told == 0 && sqlite == sqlite3_errstr(SQLITE_FULL) ? ENOSPC : told;
+    const int systemError = sqlite3_system_errno(opened);  // of a full disk SQLite keeps none
+    const int reason = systemError == 0 && sqlite == sqlite3_errstr(SQLITE_FULL) ? ENOSPC : systemError;
     return reason == 0 ? Error{fmt::format("{}: cannot be written: {}", path.string(), sqlite)}
                        : cannotBeWritten(path, reason);
   };

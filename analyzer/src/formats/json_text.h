@@ -37,7 +37,7 @@ struct Nanoseconds {
   bool exact = false;  ///< false when the token had a finer fraction, which was rounded
 };
 using prof::kFarthestNs;
-/// A count of microseconds as nanoseconds, without the detour through a double; none where it is farther than that.
+/// A count of microseconds as nanoseconds, without going through a double; none where it is farther than that.
 std::optional<Nanoseconds> nanosecondsOf(std::string_view microseconds);
 
 /// A list of exactly three numbers that fit 32 bits, as in "grid": [64, 1, 1].

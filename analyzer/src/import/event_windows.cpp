@@ -13,14 +13,14 @@ namespace lacuna::analyzer {
 namespace {
 
 /// Bytes at the beginning of a file that are searched for signs of files that are no traces.
-constexpr std::size_t kLooked = 4096;
+constexpr std::size_t kSearched = 4096;
 
 /// Looks for the event list among the members of the top-level object, resuming where it stopped for want of text.
 class ListFinder {
  public:
   enum class State { NeedsMore, Found, NotJson };
 
-  State look(std::string_view text) {
+  State search(std::string_view text) {
     if (at_ == 0 && text.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
     while (at_ < text.size()) {
       const char c = text[at_];
@@ -86,9 +86,9 @@ prof::Status EventWindows::findList() {
   ListFinder finder;
   std::size_t step = 1 << 16;
   for (;;) {
-    const auto state = finder.look(unread());
+    const auto state = finder.search(unread());
     if (state == ListFinder::State::Found) break;
-    if (unread().substr(0, kLooked).find("|execution_trace|") != std::string_view::npos) {
+    if (unread().substr(0, kSearched).find("|execution_trace|") != std::string_view::npos) {
       return prof::Error{
           "it is an execution trace of PyTorch (ExecutionTraceObserver), which has no times; "
           "export_chrome_trace() of "

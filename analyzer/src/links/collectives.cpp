@@ -53,7 +53,7 @@ double busFactor(CollectiveKind kind, std::uint32_t ranks) {
 /// Lists what kernels carry out, each communicator once.
 class Listing {
  public:
-  explicit Listing(const Store& store) : store_(store), told_(store.links().ncclCalls()) {
+  explicit Listing(const Store& store) : store_(store), calls_(store.links().ncclCalls()) {
     number({});  // none
   }
 
@@ -112,7 +112,7 @@ class Listing {
   }
 
   void join(Collective& one) {
-    const NcclWork* work = told_.find(one.kernel);
+    const NcclWork* work = calls_.find(one.kernel);
     if (work == nullptr) return;
     if (work->kind != CollectiveKind::Unknown) one.kind = work->kind;
     one.calls = work->calls;
@@ -120,16 +120,16 @@ class Listing {
     if (work->communicator == 0) return;
     const auto [at, isNew] = numbers_.try_emplace(work->communicator, 0);
     if (isNew) {
-      const auto ranks = told_.ranks.find(work->communicator);
+      const auto ranks = calls_.ranks.find(work->communicator);
       at->second = number({.name = fmt::format("{:#x}", work->communicator),
                            .group = {},
-                           .ranks = ranks == told_.ranks.end() ? 0 : ranks->second});
+                           .ranks = ranks == calls_.ranks.end() ? 0 : ranks->second});
     }
     one.communicator = at->second;
   }
 
   const Store& store_;
-  const NcclCalls& told_;
+  const NcclCalls& calls_;
   std::optional<Args> args_;
   std::unordered_map<prof::StringId, bool> communication_;
   std::unordered_map<prof::StringId, CollectiveKind> kinds_;

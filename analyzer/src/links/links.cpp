@@ -58,13 +58,13 @@ class ComputedOnce {
   /// for it, as long as that is wanted.
   template <class Compute>
   const Value* get(const Links::Wanted& wanted, Compute&& compute) {
-    constexpr std::chrono::milliseconds kLookAgain(5);
+    constexpr std::chrono::milliseconds kCheckAgain(5);
     if (ready_) return &value_;
     std::unique_lock lock(mutex_, std::defer_lock);
     if (!wanted) lock.lock();
     while (!lock.owns_lock() && !lock.try_lock()) {
       if (!wanted()) return nullptr;
-      std::this_thread::sleep_for(kLookAgain);
+      std::this_thread::sleep_for(kCheckAgain);
     }
     if (ready_) return &value_;
     std::optional<Value> made = compute();

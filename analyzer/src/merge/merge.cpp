@@ -210,7 +210,7 @@ std::vector<std::string> sharedRanks(std::span<const std::shared_ptr<const Store
     for (const std::int32_t rank : std::set(ranks.begin(), ranks.end())) {
       const auto [owner, isNew] = owners.try_emplace(rank, i);
       if (rank < 0 || isNew) continue;
-      warnings.push_back(fmt::format("{} and {} both say that they are rank {}; what they did counts as one rank's",
+      warnings.push_back(fmt::format("{} and {} both claim to be rank {}; what they did counts as one rank's",
                                      inputs[owner->second]->path().string(), inputs[i]->path().string(), rank));
     }
   }

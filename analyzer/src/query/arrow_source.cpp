@@ -154,14 +154,14 @@ class TableSource : public ArrowSource {
   /// Memory has the columns as a whole, and they are one block.
   void keepColumns() {
     for (std::size_t i = 0; i < spec_.columnCount; ++i) kept_.push_back(store_->column(table_, i).data);
-    whole_ = RowBlock{.firstRow = 0, .rows = store_->rows(table_), .columns = kept_};
+    allRows_ = RowBlock{.firstRow = 0, .rows = store_->rows(table_), .columns = kept_};
   }
 
   bool pull() {
     row_ = 0;
     block_.rows = 0;
     if (stream_) return stream_->next(block_);
-    block_ = std::exchange(whole_, {});
+    block_ = std::exchange(allRows_, {});
     return block_.rows > 0;
   }
 
@@ -210,7 +210,7 @@ class TableSource : public ArrowSource {
   DamageWatch watch_;
   std::unique_ptr<RowStream> stream_;
   std::vector<const std::byte*> kept_;
-  RowBlock whole_;
+  RowBlock allRows_;
   RowBlock block_;
   std::uint64_t row_ = 0;  ///< in block_
 };

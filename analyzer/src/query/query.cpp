@@ -54,7 +54,7 @@ std::string placeOf(std::string_view sql, std::size_t at) {
 }
 
 /// The progress handler runs after so many steps of SQLite's machine, some microseconds.
-constexpr int kStepsBetweenLooks = 1000;
+constexpr int kStepsBetweenChecks = 1000;
 
 /// SQLite and its extensions offer tables of their own. A query gets only those that read a JSON text.
 void keepOnly(sqlite3* db) {
@@ -104,7 +104,7 @@ Query::Query(std::shared_ptr<const Store> store, std::uint64_t mostKeptRows)
   registerCollectives(db_, *store_);
   sqlite3_create_function_v2(db_, "arg_value", 2, SQLITE_UTF8, &store_, argValue, nullptr, nullptr, nullptr);
   rules_->applyTo(db_);
-  sqlite3_progress_handler(db_, kStepsBetweenLooks, watch, this);
+  sqlite3_progress_handler(db_, kStepsBetweenChecks, watch, this);
 }
 
 void Query::add(ReportTables tables) {

@@ -9,8 +9,8 @@
 
 namespace lacuna::analyzer {
 
-double ratio(double part, double whole) {
-  return whole <= 0 ? 0 : part / whole;
+double ratio(double part, double total) {
+  return total <= 0 ? 0 : part / total;
 }
 
 std::string_view perStep(const Analysis& analysis) {

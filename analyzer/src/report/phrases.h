@@ -13,7 +13,7 @@
 namespace lacuna::analyzer {
 
 /// 0 of nothing.
-double ratio(double part, double whole);
+double ratio(double part, double total);
 /// "a step", or "in all" without steps, where figures are of the whole run.
 std::string_view perStep(const Analysis& analysis);
 /// " (±0.3 %)", or nothing.

@@ -83,8 +83,8 @@ std::string aroundSteps(const Analysis& analysis) {
       pauses += fmt::format("{}{} {}", pauses.empty() ? "" : ", ", use.name.empty() ? "unnamed pauses" : use.name,
                             prof::shareText(ofTraining));
     }
-    const auto wholeNs = static_cast<double>(analysis.window.endNs - analysis.window.startNs);
-    const double ofRun = ratio(static_cast<double>(use.totalNs), wholeNs);
+    const auto windowNs = static_cast<double>(analysis.window.endNs - analysis.window.startNs);
+    const double ofRun = ratio(static_cast<double>(use.totalNs), windowNs);
     if (use.place == PhasePlace::BeforeSteps && ofRun >= kMuchSetUp)
       setUp = fmt::format(" Set-up took {} ({} of the run){}.", prof::timeText(use.totalNs), prof::shareText(ofRun),
                           setUpParts(analysis.of<PythonLines>().setUp));

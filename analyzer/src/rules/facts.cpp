@@ -29,8 +29,8 @@ double leastWorthActing(FindingKind kind) {
   return kind == FindingKind::Fault ? kWorthMending : kWorthSwitching;
 }
 
-double shareOf(std::int64_t part, std::int64_t whole) {
-  return whole <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+double shareOf(std::int64_t part, std::int64_t total) {
+  return total <= 0 ? 0 : static_cast<double>(part) / static_cast<double>(total);
 }
 
 double Facts::shareOfStep(std::int64_t nsPerStep) const {
@@ -116,8 +116,8 @@ std::vector<Evidence> Facts::evidenceOf(Cause cause) const {
 
 double Facts::claimedShare(std::string_view call) const {
   assert(rule_.skipsClaimed);
-  const auto found = std::ranges::find(told_.claims, call, &Claim::call);
-  return found == told_.claims.end() ? 0 : found->share;
+  const auto found = std::ranges::find(reported_.claims, call, &Claim::call);
+  return found == reported_.claims.end() ? 0 : found->share;
 }
 
 std::int64_t Facts::unclaimedCostOf(Cause cause) const {
@@ -132,7 +132,7 @@ std::int64_t Facts::unclaimedCostOf(Cause cause) const {
 std::int64_t Facts::claimedNsPerStep(Activity activity) const {
   assert(rule_.skipsClaimed);
   std::int64_t ns = 0;
-  for (const Claim& claim : told_.claims) {
+  for (const Claim& claim : reported_.claims) {
     if (claim.activity == activity) prof::addTo(ns, claim.nsPerStep);
   }
   return ns;
@@ -142,9 +142,9 @@ std::int64_t Facts::claimedNsPerStep(Activity activity) const {
 std::int64_t Facts::leftoverOf(std::span<const Cause> causes) const {
   std::int64_t ns = 0;
   for (const Cause cause : causes) prof::addTo(ns, costOf(cause));
-  for (const Finding& told : told_.findings) {
-    const auto prices = ruleOf(told.id).prices;
-    if (std::ranges::find_first_of(prices, causes) != prices.end()) prof::takeFrom(ns, told.costNsPerStep);
+  for (const Finding& finding : reported_.findings) {
+    const auto prices = ruleOf(finding.id).prices;
+    if (std::ranges::find_first_of(prices, causes) != prices.end()) prof::takeFrom(ns, finding.costNsPerStep);
   }
   return std::max<std::int64_t>(0, ns);
 }
@@ -152,10 +152,10 @@ std::int64_t Facts::leftoverOf(std::span<const Cause> causes) const {
 std::int64_t Facts::pricedIdleNs() const {
   assert(rule_.readsLeftovers);
   std::int64_t ns = 0;
-  for (const Finding& told : told_.findings) {
-    const FindingRule& rule = ruleOf(told.id);
-    if (rule.cost == CostIs::IdleTime) prof::addTo(ns, told.costNsPerStep - told.pausesNsPerStep);
-    if (rule.takesLeftover) prof::addTo(ns, std::min(told.predictedGainNsPerStep, leftoverOf(rule.prices)));
+  for (const Finding& finding : reported_.findings) {
+    const FindingRule& rule = ruleOf(finding.id);
+    if (rule.cost == CostIs::IdleTime) prof::addTo(ns, finding.costNsPerStep - finding.pausesNsPerStep);
+    if (rule.takesLeftover) prof::addTo(ns, std::min(finding.predictedGainNsPerStep, leftoverOf(rule.prices)));
   }
   for (std::size_t i = 0; i < kCauseCount; ++i) prof::addTo(ns, pricedInPhasesNs(static_cast<Cause>(i)));
   return ns;
@@ -165,8 +165,8 @@ std::int64_t Facts::pricedInPhasesNs(Cause cause) const {
   assert(rule_.readsLeftovers);
   std::int64_t ns = 0;
   for (const CauseDetail& wait : analysis.of<IdleCauses>().stepPhases) {
-    const bool isPriced = std::ranges::any_of(told_.findings, [&](const Finding& told) {
-      const auto phases = ruleOf(told.id).phases;
+    const bool isPriced = std::ranges::any_of(reported_.findings, [&](const Finding& finding) {
+      const auto phases = ruleOf(finding.id).phases;
       return std::ranges::find(phases, wait.name) != phases.end();
     });
     if (wait.cause == cause && isPriced) prof::addTo(ns, wait.ns);
@@ -176,14 +176,14 @@ std::int64_t Facts::pricedInPhasesNs(Cause cause) const {
 
 bool Facts::isNamed(Cause cause) const {
   assert(rule_.readsLeftovers);
-  return std::ranges::any_of(told_.findings, [&](const Finding& told) {
-    const auto names = ruleOf(told.id).names;
+  return std::ranges::any_of(reported_.findings, [&](const Finding& finding) {
+    const auto names = ruleOf(finding.id).names;
     return std::ranges::find(names, cause) != names.end();
   });
 }
 
 Change withoutCall(std::string_view name) {
-  return {.target = "call", .value = {}, .pattern = std::string(name), .whole = true, .factor = 0};
+  return {.target = "call", .value = {}, .pattern = std::string(name), .exact = true, .factor = 0};
 }
 
 FullestDevice fullestDevice(const Analysis& analysis) {

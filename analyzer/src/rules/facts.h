@@ -24,7 +24,7 @@ struct Claim {
 };
 
 /// The rules that have run so far: their findings and their claims.
-struct Told {
+struct Reported {
   std::vector<Finding> findings;
   std::vector<Claim> claims;
 };
@@ -32,8 +32,8 @@ struct Told {
 /// The questions that a rule may ask. Times are of a mean step of one device or process.
 class Facts {
  public:
-  Facts(const Analysis& analysis, const Simulator* simulator, const Told& told, const FindingRule& rule)
-      : analysis(analysis), simulator_(simulator), told_(told), rule_(rule) {}
+  Facts(const Analysis& analysis, const Simulator* simulator, const Reported& reported, const FindingRule& rule)
+      : analysis(analysis), simulator_(simulator), reported_(reported), rule_(rule) {}
 
   const Analysis& analysis;
 
@@ -105,7 +105,7 @@ class Facts {
   [[nodiscard]] std::int64_t leftoverOf(std::span<const Cause> causes) const;
 
   const Simulator* simulator_;
-  const Told& told_;
+  const Reported& reported_;
   const FindingRule& rule_;
 };
 
@@ -113,7 +113,7 @@ class Facts {
 double leastWorthActing(FindingKind kind);
 
 /// The part of a whole, 0 where there is no whole.
-double shareOf(std::int64_t part, std::int64_t whole);
+double shareOf(std::int64_t part, std::int64_t total);
 
 /// Calls of that very name take no time, and wait for nothing.
 Change withoutCall(std::string_view name);

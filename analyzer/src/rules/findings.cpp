@@ -28,8 +28,8 @@ bool isPricedByItsGain(const Finding& finding) {
 }
 
 /// True when a finding in the report already explains what this rule would find.
-bool isExplained(const FindingRule& rule, const Facts& facts, const Told& told) {
-  return std::ranges::any_of(told.findings, [&](const Finding& finding) {
+bool isExplained(const FindingRule& rule, const Facts& facts, const Reported& reported) {
+  return std::ranges::any_of(reported.findings, [&](const Finding& finding) {
     const auto explained = ruleOf(finding.id).explains;
     const auto entry = std::ranges::find(explained, rule.id, &Explained::what);
     return entry != explained.end() && (entry->when == nullptr || entry->when(facts, finding));
@@ -54,8 +54,8 @@ std::string_view gainBasisName(GainBasis basis) {
 
 double Finding::unrecordedShare(std::int64_t gainNs) const {
   const auto gain = static_cast<double>(gainNs);
-  if (wholeStepNs <= stepRecordingNs || gainNs <= 0) return 0;
-  return std::clamp(gain * (1 - recordedShare) / static_cast<double>(wholeStepNs - stepRecordingNs), 0.0, 1.0);
+  if (fullStepNs <= stepRecordingNs || gainNs <= 0) return 0;
+  return std::clamp(gain * (1 - recordedShare) / static_cast<double>(fullStepNs - stepRecordingNs), 0.0, 1.0);
 }
 
 Finding::ShareInterval Finding::measuredInterval() const {
@@ -81,7 +81,7 @@ std::string describeGain(const Finding& finding, std::string_view per) {
   std::string out =
       fmt::format("{}{} {} ({}{}), {}", isBound ? "up to " : "", prof::timeText(finding.predictedGainNsPerStep), per,
                   prof::shareText(finding.gainShare()),
-                  finding.coversGaps ? " of " + prof::timeText(finding.wholeStepNs) : std::string(), sure);
+                  finding.coversGaps ? " of " + prof::timeText(finding.fullStepNs) : std::string(), sure);
   if (!isBound && finding.gainHighNsPerStep > finding.gainLowNsPerStep)
     out += fmt::format(", between {} and {}", prof::timeText(finding.gainLowNsPerStep),
                        prof::timeText(finding.gainHighNsPerStep));
@@ -93,19 +93,19 @@ std::string describeGain(const Finding& finding, std::string_view per) {
 std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator, Rules rules) {
   const auto order = runOrder(rules);
   assert(order);
-  Told told;
+  Reported reported;
   for (const FindingRule* rule : order ? *order : std::vector<const FindingRule*>(rules.begin(), rules.end())) {
-    const Facts facts(analysis, simulator, told, *rule);
-    if (isExplained(*rule, facts, told)) continue;
-    Outcome out(facts, told);
+    const Facts facts(analysis, simulator, reported, *rule);
+    if (isExplained(*rule, facts, reported)) continue;
+    Outcome out(facts, reported);
     rule->detect(facts, out);
   }
-  std::ranges::stable_sort(told.findings, std::less(), &Finding::id);
-  std::ranges::stable_sort(told.findings, [](const Finding& a, const Finding& b) {
+  std::ranges::stable_sort(reported.findings, std::less(), &Finding::id);
+  std::ranges::stable_sort(reported.findings, [](const Finding& a, const Finding& b) {
     if (a.kind != b.kind) return a.kind == FindingKind::Fault;
     return weightOf(a) > weightOf(b);
   });
-  return std::move(told.findings);
+  return std::move(reported.findings);
 }
 
 std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator) {

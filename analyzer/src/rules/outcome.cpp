@@ -41,10 +41,10 @@ void limitInterval(GainChain& chain, const GainLimit& limit, std::int64_t mostNs
 }
 
 /// By how much a step is shorter than the replay without the change, in proportion to a step of `wholeNs`.
-GainSum shorterStep(const Prediction& prediction, std::string_view with, std::int64_t stepNs, std::int64_t wholeNs) {
+GainSum shorterStep(const Prediction& prediction, std::string_view with, std::int64_t stepNs, std::int64_t fullNs) {
   GainSum gain = GainSum("replayed", prediction.baseNsPerStep).minus(with, stepNs);
-  if (wholeNs != prediction.baseNsPerStep) {
-    gain.times("µs of an iteration", wholeNs / kNsPerUs)
+  if (fullNs != prediction.baseNsPerStep) {
+    gain.times("µs of an iteration", fullNs / kNsPerUs)
         .over("µs of the replayed step", prediction.baseNsPerStep / kNsPerUs);
   }
   return gain.atLeast(kNoLoss, 0);
@@ -92,7 +92,7 @@ bool isUsersKnob(std::string_view change) {
 
 void Outcome::claim(Claim claim) {
   assert(!facts_.rule().claims.empty());
-  told_.claims.push_back(std::move(claim));
+  reported_.claims.push_back(std::move(claim));
 }
 
 /// Recording's part of its cost, at most: the bands of the causes that it prices.
@@ -213,9 +213,9 @@ void Outcome::finish(Finding finding) {
   if (finding.predictedGainNsPerStep > 0 && finding.baseNsPerStep == 0)
     finding.baseNsPerStep = facts_.unchangedStepNs();
   const std::int64_t iterationNs = finding.pausesNsPerStep > 0 ? analysis.of<RunPhases>().iterationNs() : 0;
-  finding.wholeStepNs = std::max({analysis.meanStepNs(), finding.baseNsPerStep, iterationNs});
-  finding.accountedNsPerStep = std::min(finding.costNsPerStep, finding.wholeStepNs);
-  finding.costNsPerStep = std::min(atLeastItsGain(finding), finding.wholeStepNs);
+  finding.fullStepNs = std::max({analysis.meanStepNs(), finding.baseNsPerStep, iterationNs});
+  finding.accountedNsPerStep = std::min(finding.costNsPerStep, finding.fullStepNs);
+  finding.costNsPerStep = std::min(atLeastItsGain(finding), finding.fullStepNs);
   // The interval is that of the replayed step.
   if (finding.costNsPerStep > 0 && finding.gainBasis != GainBasis::None)
     finding.gainChain.high.atMost(kLost, finding.costNsPerStep);
@@ -225,7 +225,7 @@ void Outcome::finish(Finding finding) {
   // Where no entry of the ledger shows how much that is of this cost, it is as much as of the step.
   const bool isKnown = !facts_.rule().prices.empty() && finding.costNsPerStep > 0;
   finding.recordedShare = isKnown ? shareOf(finding.recordingNsPerStep, finding.costNsPerStep)
-                                  : shareOf(finding.stepRecordingNs, finding.wholeStepNs);
+                                  : shareOf(finding.stepRecordingNs, finding.fullStepNs);
   const double weight = facts_.shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0)
     finding.severity = weight >= kHigh ? Severity::High : weight >= kMedium ? Severity::Medium : Severity::Low;
@@ -234,7 +234,7 @@ void Outcome::finish(Finding finding) {
   finding.coversGaps = !analysis.steps.all.empty() &&
                        static_cast<double>(finding.baseNsPerStep) > kGaps * static_cast<double>(analysis.meanStepNs());
   finding.title = titleOf(finding, !analysis.steps.all.empty());
-  told_.findings.push_back(std::move(finding));
+  reported_.findings.push_back(std::move(finding));
 }
 
 }  // namespace lacuna::analyzer

@@ -18,7 +18,7 @@ inline constexpr GainLimit kItsGain{
 /// and drops a finding whose cost and gain are not worth acting on. Gain and interval are ends of Finding::gainChain.
 class Outcome {
  public:
-  Outcome(const Facts& facts, Told& told) : facts_(facts), told_(told) {}
+  Outcome(const Facts& facts, Reported& reported) : facts_(facts), reported_(reported) {}
 
   /// The gain is that of the replay with the change. Its text becomes the finding's knob where a user can turn it.
   void add(Finding finding, std::string_view change);
@@ -43,7 +43,7 @@ class Outcome {
   [[nodiscard]] std::int64_t recordingIn(const Finding& finding) const;
 
   const Facts& facts_;
-  Told& told_;
+  Reported& reported_;
 };
 
 }  // namespace lacuna::analyzer

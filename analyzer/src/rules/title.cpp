@@ -38,7 +38,7 @@ class TitleWriter {
   [[nodiscard]] std::string shareOfIt() const {
     const std::string share = prof::shareText(finding_.costShare());
     if (!finding_.coversGaps) return share + " of it";
-    return fmt::format("{} of the {} from one step to the next", share, prof::timeText(finding_.wholeStepNs));
+    return fmt::format("{} of the {} from one step to the next", share, prof::timeText(finding_.fullStepNs));
   }
 
   const Finding& finding_;
@@ -49,13 +49,13 @@ class TitleWriter {
 
 Quantity Quantity::time(std::string_view name, std::int64_t ns) {
   Quantity quantity{.name = name, .unit = QuantityUnit::Time};
-  quantity.whole = ns;
+  quantity.amount = ns;
   return quantity;
 }
 
 Quantity Quantity::bytes(std::string_view name, std::uint64_t bytes) {
   Quantity quantity{.name = name, .unit = QuantityUnit::Bytes};
-  quantity.whole = static_cast<std::int64_t>(bytes);
+  quantity.amount = static_cast<std::int64_t>(bytes);
   return quantity;
 }
 
@@ -75,7 +75,7 @@ Quantity Quantity::number(std::string_view name, double value, int decimals) {
 Quantity Quantity::counted(std::string_view name, std::uint64_t count, std::string_view one, std::string_view several) {
   Quantity quantity{
       .name = name, .unit = QuantityUnit::Counted, .words = std::string(one), .plural = std::string(several)};
-  quantity.whole = static_cast<std::int64_t>(count);
+  quantity.amount = static_cast<std::int64_t>(count);
   return quantity;
 }
 
@@ -91,11 +91,11 @@ std::string Quantity::text() const {
       if (decimals == 0 && value >= 0) return prof::countText(prof::wholeOf<std::uint64_t>(std::round(value)));
       return fmt::format("{:.{}f}", value, decimals);
     case QuantityUnit::Counted:
-      return prof::countText(static_cast<std::uint64_t>(whole), words, plural);
+      return prof::countText(static_cast<std::uint64_t>(amount), words, plural);
     case QuantityUnit::Time:
-      return prof::timeText(whole);
+      return prof::timeText(amount);
     case QuantityUnit::Bytes:
-      return prof::bytesText(static_cast<std::uint64_t>(whole));
+      return prof::bytesText(static_cast<std::uint64_t>(amount));
     case QuantityUnit::Share:
       return prof::shareText(value);
   }

@@ -77,7 +77,7 @@ void LcnBackend::Scan::loadValues(std::size_t i, Rows& rows) {
 void LcnBackend::Scan::step(std::size_t i, TimeNs horizon) {
   const prof::BlockInfo& block = table_.blocks[i];
   if (!table_.time) {
-    giveWhole(i, block.rows);
+    giveBlock(i, block.rows);
     return;
   }
   LcnSeen known = seen(i);
@@ -92,7 +92,7 @@ void LcnBackend::Scan::step(std::size_t i, TimeNs horizon) {
   }
   if (pending_.count == 0) settle(block.time.startNs);
   if (pending_.count == 0 && counted_.empty() && known.sorted && known.lastStart < horizon) {
-    giveWhole(i, block.rows);
+    giveBlock(i, block.rows);
     return;
   }
   if (block_.starts.empty()) loadTimes(i, block_);
@@ -103,7 +103,7 @@ void LcnBackend::Scan::step(std::size_t i, TimeNs horizon) {
   if (pending_.count >= 2 * left_ || pendingLast_ < horizon) flush(horizon);
 }
 
-void LcnBackend::Scan::giveWhole(std::size_t i, std::uint64_t rows) {
+void LcnBackend::Scan::giveBlock(std::size_t i, std::uint64_t rows) {
   if (firstRow_ + rows <= firstWanted_) {
     firstRow_ += rows;
     return;

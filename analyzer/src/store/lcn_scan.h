@@ -46,7 +46,7 @@ class LcnBackend::Scan {
   void loadValues(std::size_t i, Rows& rows);
   void step(std::size_t i, prof::TimeNs horizon);
   /// A block whose rows follow one another in the table's order.
-  void giveWhole(std::size_t i, std::uint64_t rows);
+  void giveBlock(std::size_t i, std::uint64_t rows);
   /// Counts the rows before `horizon` in the blocks outside of the window. A block is counted at once where no row goes
   /// out before it, and at its place where it lies between two such rows. It is counted row by row where such rows lie
   /// within it.

@@ -93,13 +93,13 @@ void Lane::takeSixteenths(TimeNs fromNs, TimeNs toNs) {
 
 /// Sums from the first sixteenth on are rounded, not the sixteenths, so that errors do not add up.
 std::uint64_t Lane::emitSixteenths() {
-  const double whole = std::ldexp(1.0, std::max(0, shift_ - 4));
+  const double full = std::ldexp(1.0, std::max(0, shift_ - 4));
   std::uint64_t sum = 0;
   std::uint64_t before = 0;
   std::uint64_t out = 0;
   for (unsigned i = 0; i < kParts; ++i) {
     sum += builder_->covered[i];
-    const auto steps = static_cast<std::uint64_t>(kPartSteps * static_cast<double>(sum) / whole + 0.5);
+    const auto steps = static_cast<std::uint64_t>(kPartSteps * static_cast<double>(sum) / full + 0.5);
     if ((builder_->touched >> i & 1) != 0) out |= (1 + steps - before) << (kPartBits * i);
     before = steps;
   }
@@ -326,7 +326,7 @@ void Lane::queryExact(const PixelGrid& grid, std::span<Cell> cells) const {
 struct Lane::Parts {
   std::uint64_t codes = 0;
   double widthNs = 0;
-  CellSum whole;
+  CellSum full;
 
   [[nodiscard]] double stepsTo(double at) const {
     const auto part = std::min(kParts - 1, static_cast<unsigned>(at));
@@ -342,16 +342,16 @@ struct Lane::Parts {
     // An event longer than a bucket reaches beyond it, through sixteenths that it fills.
     const bool fromBefore = firstParts(~codes, first + 1) == 0;
     const bool toBehind = ~codes >> (kPartBits * (end - 1)) == 0;
-    const bool elsewhere = whole.longestNs > widthNs && !fromBefore && !toBehind;
+    const bool elsewhere = full.longestNs > widthNs && !fromBefore && !toBehind;
     const double busyNs = steps * widthNs / (kParts * kPartSteps);
-    return {busyNs, 0, elsewhere ? 0 : whole.longestNs, kNone, whole.bucketName};
+    return {busyNs, 0, elsewhere ? 0 : full.longestNs, kNone, full.bucketName};
   }
 };
 
 Lane::Parts Lane::partsOf(std::size_t bucket) const {
   const Level& finest = levels_[0];
   Parts parts{sixteenths_[bucket], finest.shareNs * 255, {}};
-  addBuckets(finest, bucket, bucket + 1, 1, parts.whole);
+  addBuckets(finest, bucket, bucket + 1, 1, parts.full);
   return parts;
 }
 

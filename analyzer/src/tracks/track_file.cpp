@@ -13,8 +13,8 @@
 
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/prof/bounds.h"
+#include "lacuna/prof/draft.h"
 #include "lacuna/prof/file_error.h"
-#include "lacuna/prof/whole_file.h"
 #include "lacuna/prof/writer.h"
 #include "store/backend.h"
 #include "tracks/byte_stream.h"
@@ -290,8 +290,8 @@ bool canBeKept(const TrackSet& set) {
 /// Files with the same content key by chance get different names. A file that moves gets a new one.
 std::uint64_t cacheName(const std::filesystem::path& path, std::uint64_t content) {
   std::error_code ignored;
-  const std::string whole = std::filesystem::weakly_canonical(path, ignored).string();
-  return XXH3_64bits_withSeed(whole.data(), whole.size(), content);
+  const std::string resolved = std::filesystem::weakly_canonical(path, ignored).string();
+  return XXH3_64bits_withSeed(resolved.data(), resolved.size(), content);
 }
 
 /// Removes the files longest unused until the folder holds no more than it may.

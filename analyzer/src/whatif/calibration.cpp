@@ -83,18 +83,18 @@ prof::Result<Calibration::Row> rowOf(const JsonValue& json) {
 
 /// "a100.json: NVIDIA A100 in node7, PyTorch 2.9, 2026-11-25"
 std::string sourceIn(const JsonValue& root, const std::filesystem::path& path) {
-  std::string said;
+  std::string conditions;
   JsonValue measured;
   if (root["measured"].get(measured) == simdjson::SUCCESS && measured.is_object()) {
     const std::string_view host = textOf(measured, "host").value_or("");
     for (const char* key : {"device", "with", "date"}) {
       const auto text = textOf(measured, key);
       if (!text || text->empty()) continue;
-      said += fmt::format("{}{}", said.empty() ? "" : ", ", oneLine(*text));
-      if (std::string_view(key) == "device" && !host.empty()) said += fmt::format(" in {}", oneLine(host));
+      conditions += fmt::format("{}{}", conditions.empty() ? "" : ", ", oneLine(*text));
+      if (std::string_view(key) == "device" && !host.empty()) conditions += fmt::format(" in {}", oneLine(host));
     }
   }
-  return path.filename().string() + (said.empty() ? "" : ": measured on ") + said;
+  return path.filename().string() + (conditions.empty() ? "" : ": measured on ") + conditions;
 }
 
 /// The nearer of two ranges of durations, on a scale of ratios.
@@ -194,16 +194,16 @@ bool Calibration::tells(std::string_view knob, KernelKind kind) const {
 }
 
 std::string Calibration::sourceOf(std::string_view knob) const {
-  std::size_t told = 0, all = 0;
+  std::size_t fromFile = 0, all = 0;
   for (const Row& row : builtIn().rows_) {
     if (row.knob != knob) continue;
-    for (const KernelKind kind : row.kinds) told += tells(knob, kind) ? 1 : 0;
+    for (const KernelKind kind : row.kinds) fromFile += tells(knob, kind) ? 1 : 0;
     all += row.kinds.size();
   }
-  if (!source_.empty() && told == all) return source_;
+  if (!source_.empty() && fromFile == all) return source_;
   const ChangeType* type = findChangeType(knob);
   const std::string here = fmt::format("built in: {}", type == nullptr ? std::string_view() : type->factorsFrom);
-  return source_.empty() || told == 0 ? here : fmt::format("{}; of other kinds of kernels {}", source_, here);
+  return source_.empty() || fromFile == 0 ? here : fmt::format("{}; of other kinds of kernels {}", source_, here);
 }
 
 prof::Result<std::shared_ptr<const Calibration>> calibrationOfEnvironment() {

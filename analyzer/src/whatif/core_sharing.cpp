@@ -67,7 +67,7 @@ Stretch stretchOf(const CoreDemand& demand) {
     return team < 2 ? single(busy) : std::pow(coreShare(cores, team + busy), demand.teamPower);
   };
   const double host = meanRate(demand.workers, demand.busyShare, single);
-  const double whole = meanRate(demand.workers, demand.busyShare, together);
+  const double withTeam = meanRate(demand.workers, demand.busyShare, together);
   const double idleShare = std::max(0.0, 1 - demand.teamShare - demand.singleShare);
   const std::uint32_t others = std::max(1u, demand.workers) - 1;
   const double batch = meanRate(others, demand.busyShare, [&](std::uint32_t busy) {
@@ -75,7 +75,7 @@ Stretch stretchOf(const CoreDemand& demand) {
            idleShare * coreShare(cores, 1.0 + busy);
   });
   // The parts of the work that one thread computes take longer by its rate, the others by the team's.
-  const double work = demand.teamOfWork / whole + (1 - demand.teamOfWork) / host;
+  const double work = demand.teamOfWork / withTeam + (1 - demand.teamOfWork) / host;
   return {.host = 1 / host, .work = work, .batch = 1 / batch};
 }
 

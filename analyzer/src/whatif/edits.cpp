@@ -21,7 +21,7 @@ double pick(const DurationFactor& factor, Bound bound) {
 }
 
 bool isNamed(const Change& change, std::string_view name) {
-  return change.whole ? name == change.pattern : matchesPattern(name, change.pattern);
+  return change.exact ? name == change.pattern : matchesPattern(name, change.pattern);
 }
 
 std::int64_t scaled(std::int64_t ns, double factor) {
@@ -58,20 +58,20 @@ void playLoader(Scenario& scenario) {
 
 namespace {
 
-void shortenWork(DeviceNode& node, std::size_t detour, double factor) {
-  const std::int64_t ns = std::min(node.durNs, node.detourNs[detour]);
+void shortenWork(DeviceNode& node, std::size_t kind, double factor) {
+  const std::int64_t ns = std::min(node.durNs, node.avoidableNs[kind]);
   prof::addTo(node.durNs, scaled(ns, factor) - ns);
 }
 
 }  // namespace
 
-void scaleDetour(Scenario& scenario, Detour detour, double factor) {
-  const auto at = static_cast<std::size_t>(detour);
+void scaleAvoidableWork(Scenario& scenario, AvoidableWork kind, double factor) {
+  const auto at = static_cast<std::size_t>(kind);
   for (HostItem& item : scenario.items) {
-    const std::int64_t ns = std::min(item.gapNs, item.detourNs[at]);
+    const std::int64_t ns = std::min(item.gapNs, item.avoidableNs[at]);
     prof::addTo(item.gapNs, scaled(ns, factor) - ns);
     item.driverNs = std::min(item.driverNs, item.gapNs);
-    if ((item.detours >> at & 1) == 0) {
+    if ((item.avoidable >> at & 1) == 0) {
       if (item.kind == HostItemKind::Launch) shortenWork(scenario.nodes[item.node], at, factor);
       continue;
     }

@@ -44,7 +44,7 @@ void scaleByKind(Scenario& scenario, const Change& change, Bound bound, IsChosen
 void scaleLoader(Scenario& scenario, double factor);
 /// The loader with other numbers of workers or batches ahead: its workers are played where the trace shows enough.
 void playLoader(Scenario& scenario);
-/// Host and device time inside ranges of the detour.
-void scaleDetour(Scenario& scenario, Detour detour, double factor);
+/// Host and device time inside ranges of the avoidable work.
+void scaleAvoidableWork(Scenario& scenario, AvoidableWork kind, double factor);
 
 }  // namespace lacuna::analyzer

@@ -22,9 +22,9 @@ using prof::StringId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
-std::optional<Detour> detourOf(std::string_view range) {
-  if (replicatesModel(range)) return Detour::Replicates;
-  if (communicatesThroughHost(range)) return Detour::ThroughHost;
+std::optional<AvoidableWork> avoidableWorkOf(std::string_view range) {
+  if (replicatesModel(range)) return AvoidableWork::Replicates;
+  if (communicatesThroughHost(range)) return AvoidableWork::ThroughHost;
   return std::nullopt;
 }
 
@@ -55,7 +55,7 @@ void HostPhases::collect(const Analysis& analysis, const Timeline& timeline, Tim
                          const LaunchIndex& launches, prof::ProcessId process) {
   collectWork(analysis, timeline, launches, process);
   collectSteps(analysis);
-  collectDetours(analysis, timeline, window, launches);
+  collectAvoidableWork(analysis, timeline, window, launches);
 }
 
 void HostPhases::collectWork(const Analysis& analysis, const Timeline& timeline, const LaunchIndex& launches,
@@ -112,34 +112,35 @@ void HostPhases::collectSteps(const Analysis& analysis) {
   marked_.join();
 }
 
-void HostPhases::collectDetours(const Analysis& analysis, const Timeline& timeline, TimeWindow window,
-                                const LaunchIndex& launches) {
+void HostPhases::collectAvoidableWork(const Analysis& analysis, const Timeline& timeline, TimeWindow window,
+                                      const LaunchIndex& launches) {
   const Store& store = *analysis.store;
-  std::unordered_map<StringId, std::optional<Detour>> kinds;
+  std::unordered_map<StringId, std::optional<AvoidableWork>> kinds;
   for (const HostSpan& span : timeline.host) {
     if (span.activity != Activity::Annotation && span.activity != Activity::Operator) continue;
     if (!launches.isLaunching(span.thread)) continue;
     const auto [kind, isNew] = kinds.try_emplace(span.name);
-    if (isNew) kind->second = detourOf(store.text(span.name));
-    if (kind->second) detours_[static_cast<std::size_t>(*kind->second)].add({span.startNs, span.endNs});
+    if (isNew) kind->second = avoidableWorkOf(store.text(span.name));
+    if (kind->second) avoidable_[static_cast<std::size_t>(*kind->second)].add({span.startNs, span.endNs});
   }
   if (analysis.of<OperatorPatterns>().roundTrips > 0) {
     std::vector<TimeWindow> conversions;
     if (!operatorPatterns(store, window, analysis.scope, &conversions)) conversions.clear();
-    for (const TimeWindow& one : conversions) detours_[static_cast<std::size_t>(Detour::ConvertsBack)].add(one);
+    for (const TimeWindow& one : conversions)
+      avoidable_[static_cast<std::size_t>(AvoidableWork::ConvertsBack)].add(one);
   }
   if (const auto stackNs = anomalyStackNs(analysis)) {
-    auto& debugs = detours_[static_cast<std::size_t>(Detour::Debugs)];
+    auto& debugs = avoidable_[static_cast<std::size_t>(AvoidableWork::Debugs)];
     if (!addAnomalyWork(store, window, analysis.scope.only, *stackNs, debugs)) debugs = {};
   }
-  for (auto& spans : detours_) spans.join();
+  for (auto& spans : avoidable_) spans.join();
 }
 
 void HostPhases::mark(HostItem& item, TimeNs startNs) const {
-  for (std::size_t detour = 0; detour < kDetourCount; ++detour) {
+  for (std::size_t kind = 0; kind < kAvoidableKinds; ++kind) {
     // A debug mode adds to an operator, which stays.
-    if (detour != static_cast<std::size_t>(Detour::Debugs) && detours_[detour].covers(startNs))
-      item.detours |= static_cast<std::uint8_t>(1u << detour);
+    if (kind != static_cast<std::size_t>(AvoidableWork::Debugs) && avoidable_[kind].covers(startNs))
+      item.avoidable |= static_cast<std::uint8_t>(1u << kind);
   }
   item.inOptimizer = optimizer_.covers(startNs);
   item.inZeroGrad = zeroGrad_.covers(startNs);
@@ -147,13 +148,13 @@ void HostPhases::mark(HostItem& item, TimeNs startNs) const {
 }
 
 void HostPhases::fillWork(DeviceNode& node, TimeWindow work) const {
-  for (std::size_t i = 0; i < kDetourCount; ++i) node.detourNs[i] = detours_[i].coveredNs(work);
+  for (std::size_t i = 0; i < kAvoidableKinds; ++i) node.avoidableNs[i] = avoidable_[i].coveredNs(work);
 }
 
 void HostPhases::fillGap(Simulator::Model& model, HostItem& item, TimeWindow gap, const Store& store) const {
   item.driverNs = driver_.coveredNs(gap);
   item.offCpuNs = std::max<std::int64_t>(0, driverOrAsleep_.coveredNs(gap) - item.driverNs);
-  for (std::size_t i = 0; i < kDetourCount; ++i) item.detourNs[i] = detours_[i].coveredNs(gap);
+  for (std::size_t i = 0; i < kAvoidableKinds; ++i) item.avoidableNs[i] = avoidable_[i].coveredNs(gap);
   if (!marked_.empty()) item.betweenNs = item.gapNs - marked_.coveredNs(gap);
   if (item.driverNs == 0) return;
   for (const auto& [name, spans] : driverCalls_) {

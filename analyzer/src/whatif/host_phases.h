@@ -17,25 +17,25 @@ class HostPhases {
   void collect(const Analysis& analysis, const Timeline& timeline, prof::TimeWindow window, const LaunchIndex& launches,
                prof::ProcessId process);
 
-  /// The phases and detours that an item which starts at `startNs` is part of.
+  /// The phases and kinds of avoidable work that an item which starts at `startNs` is part of.
   void mark(HostItem& item, prof::TimeNs startNs) const;
   /// Fills in the host's work in the gap before an item, as far as a change may take it away.
   void fillGap(Simulator::Model& model, HostItem& item, prof::TimeWindow gap, const Store& store) const;
-  /// Fills in the detours inside of work that the launching thread executes.
+  /// Fills in the avoidable part of work that the launching thread executes.
   void fillWork(DeviceNode& node, prof::TimeWindow work) const;
 
  private:
   void collectWork(const Analysis& analysis, const Timeline& timeline, const LaunchIndex& launches,
                    prof::ProcessId process);
   void collectSteps(const Analysis& analysis);
-  void collectDetours(const Analysis& analysis, const Timeline& timeline, prof::TimeWindow window,
-                      const LaunchIndex& launches);
+  void collectAvoidableWork(const Analysis& analysis, const Timeline& timeline, prof::TimeWindow window,
+                            const LaunchIndex& launches);
 
   IntervalSet optimizer_, zeroGrad_, accumulation_, driver_;
   IntervalSet driverOrAsleep_;
   IntervalSet marked_;  ///< the steps, where ranges mark them
   std::map<prof::StringId, IntervalSet> driverCalls_;
-  std::array<IntervalSet, kDetourCount> detours_;
+  std::array<IntervalSet, kAvoidableKinds> avoidable_;
 };
 
 }  // namespace lacuna::analyzer

@@ -323,8 +323,8 @@ std::size_t Builder::lastEnd(const Simulator::Model& model, TimeNs from, TimeNs 
   TimeNs latest = from;
   std::size_t found = kNowhere;
   // Work ends about in the order of its launches, so looking back this far finds it.
-  constexpr std::size_t kLookBack = 4096;
-  for (std::size_t i = launched; i-- > 0 && launched - i < kLookBack;) {
+  constexpr std::size_t kSearchBack = 4096;
+  for (std::size_t i = launched; i-- > 0 && launched - i < kSearchBack;) {
     const TimeNs end = model.nodes[i].measuredEndNs;
     if (end > to || end <= latest) continue;
     latest = end;

@@ -17,13 +17,13 @@ namespace lacuna::analyzer {
 inline constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
 /// Work that ranges show, and that a program could do without.
-enum class Detour : std::uint8_t {
+enum class AvoidableWork : std::uint8_t {
   Replicates,    ///< copies the model to several devices and gathers what they computed
   ThroughHost,   ///< collectives of a library that works in the host's memory
   ConvertsBack,  ///< a conversion of what was just converted
   Debugs,        ///< what a debug mode does inside of operators
 };
-inline constexpr std::size_t kDetourCount = static_cast<std::size_t>(Detour::Debugs) + 1;
+inline constexpr std::size_t kAvoidableKinds = static_cast<std::size_t>(AvoidableWork::Debugs) + 1;
 
 /// A piece of device work and what its start waited for when it was recorded.
 struct DeviceNode {
@@ -36,8 +36,8 @@ struct DeviceNode {
   std::size_t behind = kNowhere;   ///< where it waited for none: what was last done on the device's other queues
   std::uint64_t bytes = 0;         ///< of a copy or memset
   double warmShare = 1;            ///< of its time, when the device has not been left waiting before; see warmUp
-  /// The time of detours inside of work that the caller executes.
-  std::array<std::int64_t, kDetourCount> detourNs{};
+  /// The avoidable time inside of work that the caller executes.
+  std::array<std::int64_t, kAvoidableKinds> avoidableNs{};
   prof::TimeNs measuredEndNs = 0;
   prof::StringId name;
   Work work = Work::Compute;
@@ -60,7 +60,7 @@ struct HostItem {
   std::int64_t driverNs = 0;   ///< of that, allocator and driver calls
   std::int64_t offCpuNs = 0;   ///< and what the thread was off the CPU outside of those
   std::int64_t betweenNs = 0;  ///< of the gap, what lies outside of the steps that ranges mark
-  std::array<std::int64_t, kDetourCount> detourNs{};
+  std::array<std::int64_t, kAvoidableKinds> avoidableNs{};
   std::int64_t durNs = 0;       ///< the call; for waits what is left without the waiting
   std::size_t node = kNowhere;  ///< the work launched, or waited for
   std::size_t room = kNowhere;  ///< a launch that had to wait for room in its queue: the work that made it
@@ -70,9 +70,9 @@ struct HostItem {
   bool blocks = false;          ///< a launch that returns when its work is done, or that executes it itself
   bool inOptimizer = false;
   bool inZeroGrad = false;
-  bool accumulates = false;  ///< a launch that adds a gradient to the one that is there
-  std::uint8_t detours = 0;  ///< a bit for each Detour that it is part of
-  prof::StringId call;       ///< the call's name
+  bool accumulates = false;    ///< a launch that adds a gradient to the one that is there
+  std::uint8_t avoidable = 0;  ///< a bit for each AvoidableWork that it is part of
+  prof::StringId call;         ///< the call's name
   bool operator==(const HostItem&) const = default;
 };
 

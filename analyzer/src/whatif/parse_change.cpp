@@ -80,7 +80,7 @@ prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
   // Longer than the quotes alone.
   if (change.pattern.size() > 2 && change.pattern.front() == '"' && change.pattern.back() == '"') {
     change.pattern = change.pattern.substr(1, change.pattern.size() - 2);
-    change.whole = true;
+    change.exact = true;
   }
   return change;
 }
@@ -118,7 +118,7 @@ bool isOneOf(std::string_view value, std::span<const std::string_view> words) {
 
 std::string Change::text() const {
   if (!value.empty()) return target + "=" + value;
-  const std::string_view quote = whole ? "\"" : "";
+  const std::string_view quote = exact ? "\"" : "";
   return fmt::format("{}{}{}{}{}*{}", target, pattern.empty() ? "" : ":", quote, pattern, quote, factor);
 }
 

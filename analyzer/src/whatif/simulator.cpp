@@ -266,7 +266,7 @@ class Predicting {
     }
     if (!changes_.empty() && !out_.touched) {
       out_.notes.push_back(
-          "nothing that was recorded would change, so the replay cannot tell what this brings: record a run with it "
+          "nothing that was recorded would change, so the replay cannot predict the effect: record a run with it "
           "and compare (lacuna diff)");
     }
   }

@@ -184,8 +184,8 @@ std::vector<double> runsOf(const Completions& completions) {
 
 std::size_t runLengthOf(const LoaderModel& loader, std::size_t steps) {
   const std::size_t round = loader.serial ? 1 : std::max(1u, loader.workers);
-  const std::size_t whole = (kRun + round - 1) / round * round;
-  return std::min(whole, std::max(kRun, steps / 2));
+  const std::size_t rounded = (kRun + round - 1) / round * round;
+  return std::min(rounded, std::max(kRun, steps / 2));
 }
 
 std::int64_t Completions::typicalNs() const {

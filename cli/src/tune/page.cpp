@@ -65,19 +65,19 @@ std::string commandLine(const Session& session) {
 }
 
 std::string verdictOf(const Session& session, const Result& result) {
-  const Estimate* whole = result.whole ? &result.whole->measured : nullptr;
+  const Estimate* overall = result.overall ? &result.overall->measured : nullptr;
   if (!result.kept.empty()) {
     return fmt::format(
         "A step takes {} instead of {}: {} less, measured without recording in {} pairs of runs of {} steps.",
-        stepText(result.endNs), stepText(result.beginNs), measuredText(*whole), whole->pairs, session.steps);
+        stepText(result.endNs), stepText(result.beginNs), measuredText(*overall), overall->pairs, session.steps);
   }
   if (!result.unproven.empty()) {
     const std::string settings = collector::settingsText(result.unproven);
-    if (whole == nullptr)
+    if (overall == nullptr)
       return fmt::format("{} helped, but there was no time to compare the beginning with the end: nothing is proven.",
                          settings);
     return fmt::format("The program stays as it is: {} helped one by one, but all of it against the beginning: {}.",
-                       settings, reasonOf(*result.whole));
+                       settings, reasonOf(*result.overall));
   }
   if (result.beginNs > 0)
     return fmt::format(
@@ -246,7 +246,7 @@ std::string jsonOf(const Session& session, const Result& result) {
       "\"gain\": {},\n \"kept\": {},\n \"unproven\": {},\n \"script\": {},\n \"tries\": {},\n \"left\": {}}}\n",
       jsonList(session.command, jsonString), session.steps, session.warmUp, session.seconds, result.runs,
       wordFor(result.ending), result.noiseShare, result.leastShare, result.othersCores, result.beginNs, result.endNs,
-      result.whole ? estimateJson(result.whole->measured) : "null", settingsJson(result.kept),
+      result.overall ? estimateJson(result.overall->measured) : "null", settingsJson(result.kept),
       settingsJson(result.unproven),
       jsonList(scriptLines(result), [](const std::string& line) { return jsonString(line); }),
       jsonList(result.tries, tryJson), jsonList(result.left, [](const Priced& priced) {

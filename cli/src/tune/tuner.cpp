@@ -222,7 +222,7 @@ class Tuner {
     Comparison comparison;
     const auto judgement = compare({}, kept_, "all that was kept", nullptr, 0, comparison);
     if (isCutShort() || comparison.after.empty()) return;
-    result_.whole = judgement;
+    result_.overall = judgement;
     result_.beginNs = meanStep(comparison.before);
     result_.endNs = meanStep(comparison.after);
     if (judgement.verdict == Verdict::Kept) result_.kept = std::exchange(result_.unproven, {});

@@ -70,12 +70,12 @@ struct Result {
   Settings kept;             ///< empty where nothing helped or nothing is proven
   Settings unproven;         ///< helped on the way, but the last comparison did not show it
   Ending ending = Ending::NothingLeft;
-  std::string problem;             ///< of Failed: the program did not run any more as it had before
-  std::optional<Judgement> whole;  ///< the beginning against the end; nothing where nothing was kept, or no time left
-  double beginNs = 0, endNs = 0;   ///< a step's mean in that comparison, or of all runs without a change
-  double leastShare = 0;           ///< what is predicted to bring less was not tried at the end
-  double noiseShare = 0;           ///< standard deviation of a pair's difference
-  double othersCores = 0;          ///< that other programs kept busy during the runs, on average
+  std::string problem;               ///< of Failed: the program did not run any more as it had before
+  std::optional<Judgement> overall;  ///< the beginning against the end; nothing where nothing was kept, or no time left
+  double beginNs = 0, endNs = 0;     ///< a step's mean in that comparison, or of all runs without a change
+  double leastShare = 0;             ///< what is predicted to bring less was not tried at the end
+  double noiseShare = 0;             ///< standard deviation of a pair's difference
+  double othersCores = 0;            ///< that other programs kept busy during the runs, on average
   std::size_t runs = 0;
 };
 

@@ -99,9 +99,9 @@ struct Control {
   /// To be called when one has closed.
   void stopUnlessCapturing() {
     if (capturing()) return;
-    switchUnlessTold(false);
+    switchUnlessOrdered(false);
     // One that has opened since may have switched on just before.
-    if (capturing()) switchUnlessTold(true);
+    if (capturing()) switchUnlessOrdered(true);
   }
   /// A start or stop from outside.
   void tell(bool on) {
@@ -110,9 +110,9 @@ struct Control {
     }
     obey();
   }
-  /// For all others. `meanwhile()` is what somebody else may do between the look and the switching, for tests.
+  /// For all others. `meanwhile()` is what somebody else may do between the check and the switching, for tests.
   template <class Meanwhile = void (*)()>
-  void switchUnlessTold(
+  void switchUnlessOrdered(
       bool on, Meanwhile&& meanwhile = [] {}) {
     if (switches.load() != 0) return;
     meanwhile();
@@ -124,11 +124,11 @@ struct Control {
  private:
   /// The last one to switch obeys the last order.
   void obey() {
-    for (std::uint32_t told = switches.load();;) {
-      switchTo((told & 1) != 0);
+    for (std::uint32_t seen = switches.load();;) {
+      switchTo((seen & 1) != 0);
       const std::uint32_t last = switches.load();
-      if (last == told) return;
-      told = last;
+      if (last == seen) return;
+      seen = last;
     }
   }
 };

@@ -41,7 +41,7 @@ ChildEnd listen(int fd, const ChildLimits& limits, const std::function<bool()>& 
   for (;;) {
     if (stop && stop()) return ChildEnd::Stopped;
     const auto now = Steady::now();
-    if (now - begun > limits.whole || now - heard > limits.silent) return ChildEnd::TookTooLong;
+    if (now - begun > limits.total || now - heard > limits.silent) return ChildEnd::TookTooLong;
     pollfd polled{fd, POLLIN, 0};
     if (poll(&polled, 1, kAskStopEveryMs) <= 0) continue;
     const ssize_t got = read(fd, part.data(), part.size());

@@ -12,7 +12,7 @@ namespace lacuna::collector {
 
 struct ChildLimits {
   std::chrono::milliseconds silent{30'000};  ///< without a further word of the child
-  std::chrono::milliseconds whole{120'000};
+  std::chrono::milliseconds total{120'000};
 };
 
 enum class ChildEnd : std::uint8_t {

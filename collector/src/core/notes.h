@@ -11,7 +11,7 @@
 /// n % Size; its `sequence` is n + 1, written last, and 0 while it is being written.
 namespace lacuna::collector {
 
-enum class NoteState { Whole, Unwritten, Lost };
+enum class NoteState { Complete, Unwritten, Lost };
 
 /// Appends a note that write(note) fills in.
 template <class Note, std::size_t Size, class Write>
@@ -31,7 +31,7 @@ NoteState readNote(const Note (&notes)[Size], std::uint64_t number, Read&& read)
   const std::uint64_t sequence = note.sequence.load(std::memory_order_acquire);
   read(note);
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (sequence == number + 1 && note.sequence.load(std::memory_order_relaxed) == sequence) return NoteState::Whole;
+  if (sequence == number + 1 && note.sequence.load(std::memory_order_relaxed) == sequence) return NoteState::Complete;
   return sequence <= number ? NoteState::Unwritten : NoteState::Lost;
 }
 
@@ -45,7 +45,7 @@ void followNotes(const Note (&notes)[Size], const std::atomic<std::uint64_t>& wr
   for (; seen < count; ++seen) {
     const NoteState state = readNote(notes, seen, read);
     if (state == NoteState::Unwritten) return;
-    if (state == NoteState::Whole) take();
+    if (state == NoteState::Complete) take();
   }
 }
 

@@ -30,36 +30,36 @@ class Losses {
  public:
   /// Drain thread, and after that has ended any; `last` at the end.
   void tell(const TracerReport& report, bool last) {
-    tellText(report.text, told_.text);
-    tellText(report.captureText, told_.captureText);
-    tellText(report.hardwareText, told_.hardwareText);
-    recordDrops(report.droppedByCupti - told_.droppedByCupti);
-    told_.droppedByCupti = report.droppedByCupti;
-    tellCount(last, report.decoded.zeroStart, told_.decoded.zeroStart, [](const std::string& count) {
+    tellText(report.text, reported_.text);
+    tellText(report.captureText, reported_.captureText);
+    tellText(report.hardwareText, reported_.hardwareText);
+    recordDrops(report.droppedByCupti - reported_.droppedByCupti);
+    reported_.droppedByCupti = report.droppedByCupti;
+    tellCount(last, report.decoded.zeroStart, reported_.decoded.zeroStart, [](const std::string& count) {
       return "CUPTI gave " + count +
              " device events without a start time; they are left out. CUDA graphs on some drivers do this: record one "
              "event per graph launch instead";
     });
-    tellCount(last, report.decoded.endBeforeStart, told_.decoded.endBeforeStart, [](const std::string& count) {
+    tellCount(last, report.decoded.endBeforeStart, reported_.decoded.endBeforeStart, [](const std::string& count) {
       return "CUPTI gave " + count + " device events that end before they start; their length is shown as 0";
     });
-    tellCount(last, report.decoded.unfinished, told_.decoded.unfinished, [](const std::string& count) {
+    tellCount(last, report.decoded.unfinished, reported_.decoded.unfinished, [](const std::string& count) {
       return "CUPTI gave " + count +
              " device events before they had ended; their length is not known, and they are marked unfinished";
     });
-    tellCount(last, report.hardwareOverflows, told_.hardwareOverflows, [](const std::string& count) {
+    tellCount(last, report.hardwareOverflows, reported_.hardwareOverflows, [](const std::string& count) {
       return "the GPU's hardware counters came faster than they were read " + count +
              " times: samples are missing there";
     });
-    tellCount(last, report.truncated, told_.truncated, [](const std::string& count) {
+    tellCount(last, report.truncated, reported_.truncated, [](const std::string& count) {
       return count + " CUPTI buffers ended within a record or held an unknown kind; their rest is left out";
     });
   }
 
  private:
-  static void tellText(const std::string& text, std::string& told) {
-    if (text != told) warn(text);
-    told = text;
+  static void tellText(const std::string& text, std::string& reported) {
+    if (text != reported) warn(text);
+    reported = text;
   }
   static void recordDrops(std::uint64_t count) {
     if (count == 0) return;
@@ -69,13 +69,13 @@ class Losses {
                             .reason = prof::StringId(lacunaName("CUPTI had no buffer"))});
   }
   template <class Text>
-  static void tellCount(bool last, std::uint64_t count, std::uint64_t& told, Text&& text) {
-    if (count == told || (told != 0 && !last)) return;
+  static void tellCount(bool last, std::uint64_t count, std::uint64_t& reported, Text&& text) {
+    if (count == reported || (reported != 0 && !last)) return;
     warn(text(std::to_string(count)));
-    told = count;
+    reported = count;
   }
 
-  TracerReport told_;
+  TracerReport reported_;
 };
 
 /// Never destroyed: CUPTI may call back while the process runs its exit handlers.
@@ -87,7 +87,7 @@ pid_t owner = 0;
 TracerOptions settings() {
   TracerOptions options;
   // A capture range may be short, and the page keeps only so many switches.
-  if (guest::captureRange() != nullptr) options.lookEvery = std::chrono::milliseconds(50);
+  if (guest::captureRange() != nullptr) options.pollEvery = std::chrono::milliseconds(50);
   options.onReport = [](const TracerReport& report) { losses->tell(report, false); };
   const char* text = std::getenv(kSettingsVariable);
   std::string_view left = text != nullptr ? text : "";

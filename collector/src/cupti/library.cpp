@@ -64,7 +64,7 @@ Library Library::load(std::span<const std::string> places) {
   if (library.handle_ == nullptr) return library;
   library.why_.clear();
   if (!library.resolve() || library.GetVersion(&library.version_) != CUPTI_SUCCESS) {
-    if (library.why_.empty()) library.why_ = "libcupti does not say its version";
+    if (library.why_.empty()) library.why_ = "libcupti does not report its version";
     library.handle_ = nullptr;
   }
   return library;

@@ -474,7 +474,7 @@ void Tracer::Impl::run() {
   tellReport();
   auto flushAt = Clock::now() + options.flushEvery;
   while (!stopping) {
-    drainUntil(std::min(flushAt, Clock::now() + std::min(options.lookEvery, options.clockEvery)));
+    drainUntil(std::min(flushAt, Clock::now() + std::min(options.pollEvery, options.clockEvery)));
     sink->beforeRows();
     keepClocks(options.clockEvery);
     // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.

@@ -27,7 +27,7 @@ struct TracerOptions {
   std::size_t maxBuffers = 64;  ///< beyond, CUPTI drops and counts
   std::chrono::milliseconds flushEvery{500};
   /// The longest time between two calls of the sink's beforeRows().
-  std::chrono::milliseconds lookEvery{500};
+  std::chrono::milliseconds pollEvery{500};
   std::chrono::milliseconds clockEvery{100};  ///< between two readings of the clocks
   /// At the end the device may go on for so long, for its last work to have its true length.
   std::chrono::milliseconds settle{1000};

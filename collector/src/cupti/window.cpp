@@ -41,7 +41,7 @@ void Window::followNotes() {
     const NoteState state = readNote(control_->switchNotes, seen_, [&](const SwitchNote& note) {
       edge = {note.timeNs.load(std::memory_order_relaxed), note.on.load(std::memory_order_relaxed)};
     });
-    if (state == NoteState::Whole) add(edge);
+    if (state == NoteState::Complete) add(edge);
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace lacuna::collector::gpu {
 
-void GpuCounters::look(prof::TimeNs nowNs, prof::Drainer::Access& access) {
+void GpuCounters::sample(prof::TimeNs nowNs, prof::Drainer::Access& access) {
   prof::Writer& writer = access.writer();
   for (const Nvml::Gpu& gpu : nvml_.gpus()) {
     const auto device = access.deviceOf(gpu.uuid);

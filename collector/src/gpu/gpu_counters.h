@@ -15,7 +15,7 @@ class GpuCounters {
  public:
   explicit GpuCounters(const char* library = nullptr) : nvml_(library) {}
   [[nodiscard]] bool available() const { return !nvml_.gpus().empty(); }
-  void look(prof::TimeNs nowNs, prof::Drainer::Access& access);
+  void sample(prof::TimeNs nowNs, prof::Drainer::Access& access);
   /// Recording has begun again: values are written whether they have changed or not.
   void restart();
 

@@ -173,7 +173,7 @@ void noteCapture(bool open) {
     capturesElsewhere.fetch_add(1);
     controlPage->captures.fetch_add(1);
   }
-  controlPage->switchUnlessTold(true);
+  controlPage->switchUnlessOrdered(true);
 }
 
 void noteStep(std::int64_t durationNs) {

@@ -112,7 +112,7 @@ void end(StandbySlot& slot) {
   slot.state.store(StandbyState::Done);
 }
 
-void look(StandbySlot& slot, std::int64_t step) {
+void checkSlot(StandbySlot& slot, std::int64_t step) {
   const StandbyState state = slot.state.load(std::memory_order_acquire);
   const bool begins = state == StandbyState::Armed && step >= slot.from.load();
   const bool ends = state == StandbyState::Recording && step >= slot.to.load();
@@ -138,7 +138,7 @@ bool onStandby() {
 bool countStep() {
   StandbySlot* slot = ownSlot();
   if (slot == nullptr) return false;
-  look(*slot, slot->step.fetch_add(1) + 1);
+  checkSlot(*slot, slot->step.fetch_add(1) + 1);
   return slot->enabled.load() != 0;
 }
 

@@ -16,8 +16,8 @@ namespace {
 
 /// Reports once that such events are left out: they would stand at a wrong time.
 void sayClockIsUnknown(const Domain& domain) {
-  static std::atomic<bool> said{false};
-  if (said.exchange(true)) return;
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
   prof::Environment row;
   row.process = prof::ProcessId(1);
   row.key = prof::StringId(prof::name("nvtx.deferred.left_out"));

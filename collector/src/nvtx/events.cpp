@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/guest.h"
-#include "lacuna/prof/said.h"
+#include "lacuna/prof/announced.h"
 #include "lacuna/prof/trace.h"
 #include "nvtx/event_names.h"
 #include "nvtx/schema.h"
@@ -158,7 +158,7 @@ LacunaName siteOf(Domain& domain, const Described& event) {
 }
 
 /// Records a range that describes what an operator, a queue or a wait does. False when it describes none of these.
-bool pushSaid(Domain& domain, const Described& event) {
+bool pushSchemaEvent(Domain& domain, const Described& event) {
   const nvtxPayloadData_t* payload = nullptr;
   const Schema* schema = plannedOf(domain, event, payload);
   if (schema == nullptr) return false;
@@ -166,24 +166,24 @@ bool pushSaid(Domain& domain, const Described& event) {
   const PlannedFields fields(*schema, payload->payload);
   switch (schema->plan.kind()) {
     case Plan::Kind::Execution: {
-      const auto said = prof::executionFrom(fields);
-      prof::lacunaPushExecution_(domain.name(), siteOf(domain, event), 0, &said);
+      const auto announced = prof::executionFrom(fields);
+      prof::lacunaPushExecution_(domain.name(), siteOf(domain, event), 0, &announced);
       return true;
     }
     case Plan::Kind::Sync: {
-      const auto said = prof::waitFrom(fields);
-      prof::lacunaPushWait_(domain.name(), siteOf(domain, event), 0, &said);
+      const auto announced = prof::waitFrom(fields);
+      prof::lacunaPushWait_(domain.name(), siteOf(domain, event), 0, &announced);
       return true;
     }
     case Plan::Kind::Operator: {
-      LacunaEvent said{};
-      said.domain = domain.name();
-      said.name = siteOf(domain, event);
-      said.payloadType = LacunaPayloadU64;
-      said.payload = fields[Plan::kOpSequence];
-      said.correlation = fields[Plan::kOpCorrelation];
-      said.text = static_cast<LacunaName>(fields[Plan::kOpShapes]);
-      lacunaRangePushEvent(&said);
+      LacunaEvent announced{};
+      announced.domain = domain.name();
+      announced.name = siteOf(domain, event);
+      announced.payloadType = LacunaPayloadU64;
+      announced.payload = fields[Plan::kOpSequence];
+      announced.correlation = fields[Plan::kOpCorrelation];
+      announced.text = static_cast<LacunaName>(fields[Plan::kOpShapes]);
+      lacunaRangePushEvent(&announced);
       return true;
     }
     default:
@@ -191,7 +191,7 @@ bool pushSaid(Domain& domain, const Described& event) {
   }
 }
 
-bool markSaid(const Domain& domain, const Described& event) {
+bool markSchemaEvent(const Domain& domain, const Described& event) {
   const nvtxPayloadData_t* payload = nullptr;
   const Schema* schema = plannedOf(domain, event, payload);
   if (schema == nullptr || schema->plan.kind() != prof::NvtxPlan::Kind::Memory) return false;
@@ -396,7 +396,7 @@ int pushRange(Domain& domain, const Described& event) {
     lacunaDomainRangePush(domain.name(), siteOf(domain, *event.attributes));
   } else if (event.message != nullptr) {
     lacunaDomainRangePush(domain.name(), lacunaName(event.message));
-  } else if (!pushSaid(domain, event)) {
+  } else if (!pushSchemaEvent(domain, event)) {
     pushResolved(domain, event);
   }
   return static_cast<int>(level);
@@ -437,7 +437,7 @@ void endRange(nvtxRangeId_t id) {
 void mark(Domain& domain, const Described& event) {
   const bool describes = (descriptions != nullptr || !guest::on()) && marksDescription(domain, event);
   if (!guest::on() && !describes) return;
-  if (markSaid(domain, event)) return;
+  if (markSchemaEvent(domain, event)) return;
   Resolved resolved;
   resolve(domain, event, resolved);
   recordMark(resolved);

@@ -84,8 +84,8 @@ bool installExtension(nvtxExtModuleInfo_t* module) {
     case NVTX_EXT_MODULEID_MEM:
       installMemory(segment.functionSlots, segment.slotCount);
       return true;
-    case kWholeModule:
-      return installWhole(segment.functionSlots, segment.slotCount);
+    case kSchemaModule:
+      return installSchemaModule(segment.functionSlots, segment.slotCount);
     default:
       return false;
   }

@@ -14,7 +14,7 @@ namespace lacuna::collector::nvtx {
 /// Puts our functions into one NVTX module of the process (each library with NVTX in it is one). False when the module
 /// is not what this header knows.
 bool installCore(NvtxGetExportTableFunc_t exportTable);
-/// The same for an extension: payload, counters, memory, or the tensor runtime's whole operators.
+/// The same for an extension: payload, counters, memory, or the tensor runtime's complete operators.
 bool installExtension(nvtxExtModuleInfo_t* module);
 
 /// Puts one function into its place in an extension's table, which may be one of an older header and shorter.
@@ -28,9 +28,9 @@ void installDeferred(intptr_t* slots, std::size_t count);
 void installCounters(intptr_t* slots, std::size_t count);
 void installMemory(intptr_t* slots, std::size_t count);
 void installMemoryPermissions(intptr_t* slots, std::size_t count);
-bool installWhole(std::intptr_t* slots, std::size_t count);
+bool installSchemaModule(std::intptr_t* slots, std::size_t count);
 
 /// The module of the tensor runtime's schema.
-inline constexpr std::uint16_t kWholeModule = 0x4c52;
+inline constexpr std::uint16_t kSchemaModule = 0x4c52;
 
 }  // namespace lacuna::collector::nvtx

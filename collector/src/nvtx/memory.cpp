@@ -138,15 +138,15 @@ std::uint64_t addressOfRegion(const void* handle) {
 }
 
 nvtxMemHeapHandle_t NVTX_API heapRegister(nvtxDomainHandle_t, const nvtxMemHeapDesc_t* heap) {
-  MemoryPiece whole;
+  MemoryPiece heapPiece;
   if (heap == nullptr || heap->type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || heap->typeSpecificDesc == nullptr ||
-      !pieceAt(heap->type, heap->typeSpecificDesc, heap->typeSpecificDescSize, 0, whole)) {
+      !pieceAt(heap->type, heap->typeSpecificDesc, heap->typeSpecificDescSize, 0, heapPiece)) {
     return nullptr;
   }
   const bool recorded =
-      put(prof::MemoryAction::Reserve, whole.address, whole.bytes, nameOf(heap->messageType, heap->message));
-  enter(heaps(), whole.address, {0, recorded});
-  return reinterpret_cast<nvtxMemHeapHandle_t>(whole.address);
+      put(prof::MemoryAction::Reserve, heapPiece.address, heapPiece.bytes, nameOf(heap->messageType, heap->message));
+  enter(heaps(), heapPiece.address, {0, recorded});
+  return reinterpret_cast<nvtxMemHeapHandle_t>(heapPiece.address);
 }
 // Without a heap it would be all of the process's regions.
 void NVTX_API heapUnregister(nvtxDomainHandle_t, nvtxMemHeapHandle_t heap) {

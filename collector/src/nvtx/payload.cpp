@@ -89,7 +89,7 @@ void appendEnum(std::string& out, const Schema& schema, std::uint64_t value) {
 }
 
 /// Length of text that was cut, without a character whose end is missing.
-std::size_t wholeLength(std::string_view text) {
+std::size_t completeLength(std::string_view text) {
   std::size_t last = text.size();  // after where the last character begins
   while (last > 0 && text.size() - last < 3 && (text[last - 1] & 0xc0) == 0x80) --last;
   if (last == 0) return text.size();
@@ -102,7 +102,7 @@ std::size_t wholeLength(std::string_view text) {
 std::string_view beginningOf(const char* words, std::size_t room) {
   const std::size_t most = std::min(room, kMaxText);
   const std::string_view text(words, strnlen(words, most));
-  return text.size() == most ? text.substr(0, wholeLength(text)) : text;
+  return text.size() == most ? text.substr(0, completeLength(text)) : text;
 }
 
 bool isString(std::uint64_t type) {
@@ -245,9 +245,9 @@ class Walk {
       plain.flags |= NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED;
     }
     at_ = from + offset;
-    const bool whole = element(schema, plain, index, seen, depth + 1);
+    const bool complete = element(schema, plain, index, seen, depth + 1);
     at_ = behind;
-    return whole;
+    return complete;
   }
 
   bool skipSelector(const Schema& schema, std::size_t index) {
@@ -289,10 +289,10 @@ class Walk {
     at_ = base + one.offset;
     one.placed = true;
     std::uint64_t inner[64] = {};
-    const bool whole = element(chosen, one, index, inner, depth + 1);
+    const bool complete = element(chosen, one, index, inner, depth + 1);
     out_.text += '}';
     at_ = base + chosen.size;
-    return whole;
+    return complete;
   }
 
   /// A pointer is followed where it leads into a payload of the same event, or where the program asks for a copy.
@@ -377,9 +377,9 @@ class Walk {
     if (depth >= kMaxDepth) return false;
     label(entry);
     out_.text += '{';
-    const bool whole = schema(nested, depth + 1);
+    const bool complete = schema(nested, depth + 1);
     out_.text += '}';
-    return whole;
+    return complete;
   }
 
   bool list(const SchemaEntry& entry, const Schema* nested, std::size_t size, std::uint64_t count, std::size_t index,
@@ -534,7 +534,7 @@ void readPayloads(const Domain& domain, const nvtxPayloadData_t* payloads, std::
       showSize(out, size);
     }
   }
-  if (out.text.size() > kMaxText) out.text.resize(wholeLength(std::string_view(out.text).substr(0, kMaxText)));
+  if (out.text.size() > kMaxText) out.text.resize(completeLength(std::string_view(out.text).substr(0, kMaxText)));
 }
 
 }  // namespace lacuna::collector::nvtx

@@ -221,13 +221,13 @@ void NVTX_API conversionFactor(nvtxDomainHandle_t, TimeDomain from, TimeDomain t
   if (slope == 0) return;
   const RegistryLock lock;
   const Pair point{stampFrom, stampTo};
-  const Relation told{from, to, point, point, slope};
+  const Relation stated{from, to, point, point, slope};
   for (Relation& relation : relations()) {
     if (relation.from != from || relation.to != to) continue;
-    relation = told;
+    relation = stated;
     return;
   }
-  relations().push_back(told);
+  relations().push_back(stated);
 }
 
 void NVTX_API timerSource(nvtxDomainHandle_t, TimeDomain id, std::uint64_t, std::int64_t (*read)()) {

@@ -87,7 +87,7 @@ void Counters::putRate(Track& track, prof::TimeNs timeNs, std::uint64_t total, d
   track.total = total;
 }
 
-void Counters::lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process,
+void Counters::sampleProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process,
                              prof::Drainer::Access& access) {
   static const auto kPage = static_cast<double>(sysconf(_SC_PAGESIZE));
   const auto track = [&](What what) -> Track& { return trackOf(what, process.id, {}, access); };
@@ -103,7 +103,7 @@ void Counters::lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Proc
   if (readDiskBytes(pid, diskBytes)) putRate(track(What::DiskReads), timeNs, diskBytes, 1, access);
 }
 
-void Counters::lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread,
+void Counters::sampleThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread,
                             prof::Drainer::Access& access) {
   Schedule schedule;
   const auto process = prof::ProcessId{};
@@ -114,7 +114,7 @@ void Counters::lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Threa
 }
 
 /// It belongs to no process of the trace: it is none of the program's.
-void Counters::lookAtRecorder(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
+void Counters::sampleRecorder(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
   std::uint64_t cpuNs = 0;
   const prof::TimeNs timeNs = nowNs();
   if (!readClock(CLOCK_PROCESS_CPUTIME_ID, cpuNs)) return;
@@ -125,10 +125,10 @@ void Counters::lookAtRecorder(const sampler::ProcessTree& tree, prof::Drainer::A
     putRate(trackOf(What::RecorderApart, {}, {}, access), timeNs, recorderApartNs_, 1e-7, access);
 }
 
-void Counters::look(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
-  lookAtRecorder(tree, access);
-  for (const auto& [pid, process] : tree.processes()) lookAtProcess(pid, process, access);
-  for (const auto& [tid, thread] : tree.threads()) lookAtThread(tid, thread, access);
+void Counters::sample(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
+  sampleRecorder(tree, access);
+  for (const auto& [pid, process] : tree.processes()) sampleProcess(pid, process, access);
+  for (const auto& [tid, thread] : tree.threads()) sampleThread(tid, thread, access);
   forgetTheEnded(tree);
 }
 

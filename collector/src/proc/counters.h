@@ -14,14 +14,14 @@
 namespace lacuna::collector::proc {
 
 /// Counter tracks of every process and thread, and of what this process, the recorder, runs itself. Rates hold from the
-/// look before to this one, so they carry the time of the look before. A value is written when it changes, and when
+/// sample before to this one, so they carry the time of the sample before. A value is written when it changes, and when
 /// recording has begun again.
 class Counters {
  public:
-  void look(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
-  /// The time between the last look and the next one belongs to no rate: nothing was to be recorded.
+  void sample(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
+  /// The time between the last sample and the next one belongs to no rate: nothing was to be recorded.
   void restart();
-  /// Number of tracks of those who were living at the last look.
+  /// Number of tracks of those who were living at the last sample.
   [[nodiscard]] std::size_t size() const { return tracks_.size(); }
 
  private:
@@ -44,9 +44,9 @@ class Counters {
   };
   using Key = std::pair<What, std::uint32_t>;  ///< with the number of a process or a thread; 0 for the recorder
 
-  void lookAtRecorder(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
-  void lookAtProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::Drainer::Access& access);
-  void lookAtThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::Drainer::Access& access);
+  void sampleRecorder(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
+  void sampleProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::Drainer::Access& access);
+  void sampleThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::Drainer::Access& access);
   Track& trackOf(What what, prof::ProcessId process, prof::ThreadId thread, prof::Drainer::Access& access);
   void forgetTheEnded(const sampler::ProcessTree& tree);
   static void put(Track& track, prof::TimeNs timeNs, double value, prof::Drainer::Access& access);

@@ -35,20 +35,20 @@ PerfRecord recordOf(Kind kind, std::uint32_t pid, std::uint32_t tid, prof::TimeN
 
 }  // namespace
 
-Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(nowNs()), lookedNs_(begunNs_), samples_(samples) {
+Scan::Scan(std::uint32_t root, bool samples) : root_(root), begunNs_(nowNs()), scannedNs_(begunNs_), samples_(samples) {
   readClocks();
 }
 
-void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& into) {
+void Scan::scan(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& into) {
   recording_ = recording;
   readClocks();
   goneNs_.clear();
   for (auto& [tid, thread] : threads_) thread.there = false;
-  lookAtProcess(root_, 0, nowNs, into);
+  visitProcess(root_, 0, nowNs, into);
   for (const std::uint32_t adopted : childrenOf(static_cast<std::uint32_t>(getpid()))) {
-    if (adopted != root_) lookAtProcess(adopted, 0, nowNs, into);
+    if (adopted != root_) visitProcess(adopted, 0, nowNs, into);
   }
-  // A thread that has ended may have done so, and may have sampled itself, since the look began.
+  // A thread that has ended may have done so, and may have sampled itself, since the scan began.
   const prof::TimeNs endNs = std::max(nowNs, collector::nowNs());
   for (auto at = threads_.begin(); at != threads_.end();) {
     if (at->second.there) {
@@ -59,7 +59,7 @@ void Scan::look(prof::TimeNs nowNs, bool recording, std::vector<PerfRecord>& int
     if (at->first == at->second.pid) goneNs_[at->first] = endNs;
     at = threads_.erase(at);
   }
-  lookedNs_ = nowNs;
+  scannedNs_ = nowNs;
 }
 
 void Scan::readClocks() {
@@ -68,20 +68,20 @@ void Scan::readClocks() {
   if (bootNs_ == 0 || std::abs(ahead - bootNs_) > 10'000'000) bootNs_ = ahead;
 }
 
-void Scan::lookAtProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
-  for (const std::uint32_t tid : threadsOf(pid)) lookAtThread(pid, tid, tid == pid ? parent : pid, nowNs, into);
-  for (const std::uint32_t child : childrenOf(pid)) lookAtProcess(child, pid, nowNs, into);
+void Scan::visitProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+  for (const std::uint32_t tid : threadsOf(pid)) visitThread(pid, tid, tid == pid ? parent : pid, nowNs, into);
+  for (const std::uint32_t child : childrenOf(pid)) visitProcess(child, pid, nowNs, into);
 }
 
-void Scan::lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
-                        std::vector<PerfRecord>& into) {
+void Scan::visitThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
+                       std::vector<PerfRecord>& into) {
   Stat stat;
   if (!readStat(fmt::format("/proc/{}/task/{}/stat", pid, tid), stat) || stat.state == 'Z' || stat.state == 'X') return;
   prof::TimeNs startNs = startOf(stat, pid, tid, nowNs);
   const auto known = threads_.find(tid);
   if (known != threads_.end() && known->second.startTicks != 0 && known->second.startTicks != stat.startTicks) {
-    // The number was given again since the last look, so who had it has ended, and the next began after that look.
-    startNs = std::max(startNs, lookedNs_);
+    // The number was given again since the last scan, so its owner has ended, and the next began after that scan.
+    startNs = std::max(startNs, scannedNs_);
     into.push_back(recordOf(Kind::Exit, known->second.pid, tid, startNs));
     threads_.erase(known);
   }
@@ -161,7 +161,7 @@ bool Scan::introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<PerfReco
   Stat stat;
   if (pid <= 1 || !readStat(fmt::format("/proc/{}/stat", pid), stat)) return false;
   const bool ours = pid == root_ || introduce(stat.parent, nowNs, into);
-  if (ours) lookAtThread(pid, pid, pid == root_ ? 0 : stat.parent, nowNs, into);
+  if (ours) visitThread(pid, pid, pid == root_ ? 0 : stat.parent, nowNs, into);
   return ours;
 }
 

@@ -20,7 +20,7 @@ class Scan {
   /// Follows `root` and its descendants, and what this process has adopted.
   explicit Scan(std::uint32_t root, bool samples);
   /// With `recording` false the CPU time of threads counts for no sample.
-  void look(prof::TimeNs nowNs, bool recording, std::vector<sampler::PerfRecord>& into);
+  void scan(prof::TimeNs nowNs, bool recording, std::vector<sampler::PerfRecord>& into);
 
   /// A process samples itself: from here on its threads have samples from here only where it has none for long.
   /// `exec`: it did so before as another image, which may have been of the same file.
@@ -38,21 +38,21 @@ class Scan {
     std::uint32_t pid = 0;
     bool there = false;
     char state = 0;
-    std::uint64_t startTicks = 0;  ///< as /proc gives it; 0 before the first look
+    std::uint64_t startTicks = 0;  ///< as /proc gives it; 0 before the first scan
     prof::TimeNs startNs = 0;
     std::uint64_t runNs = 0;  ///< that samples stand for
     std::string name;
     std::string program;  ///< of the first thread: the file
   };
   void readClocks();
-  void lookAtProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs,
-                     std::vector<sampler::PerfRecord>& into);
+  void visitProcess(std::uint32_t pid, std::uint32_t parent, prof::TimeNs nowNs,
+                    std::vector<sampler::PerfRecord>& into);
   /// True when it belongs to us. It and its ancestors among us are known then.
   bool introduce(std::uint32_t pid, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   void begin(Thread& thread, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs startNs,
              std::vector<sampler::PerfRecord>& into);
-  void lookAtThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
-                    std::vector<sampler::PerfRecord>& into);
+  void visitThread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, prof::TimeNs nowNs,
+                   std::vector<sampler::PerfRecord>& into);
 
   static void describe(sampler::PerfRecord& exec, const Thread& thread);
   static bool runsAnother(std::uint32_t pid, Thread& thread);
@@ -60,12 +60,12 @@ class Scan {
 
   std::uint32_t root_;
   prof::TimeNs begunNs_;     ///< when it was made
-  prof::TimeNs lookedNs_;    ///< when the last look began
+  prof::TimeNs scannedNs_;   ///< when the last scan began
   prof::TimeNs bootNs_ = 0;  ///< what the clock of /proc is ahead of ours
   bool samples_;
   bool recording_ = true;
   std::map<std::uint32_t, Thread> threads_;
-  std::map<std::uint32_t, prof::TimeNs> goneNs_;  ///< processes that the last look found ended
+  std::map<std::uint32_t, prof::TimeNs> goneNs_;  ///< processes that the last scan found ended
   std::set<std::uint32_t> themselves_;            ///< processes that sample themselves
 };
 

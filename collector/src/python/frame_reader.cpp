@@ -43,16 +43,16 @@ bool FrameReader::read(std::vector<ThreadStack>& into) {
   for (std::size_t i = 0; i < kMostThreads && state != 0; ++i) {
     ThreadStack stack;
     std::optional<Thread> thread;
-    bool whole = false;
-    for (int attempt = 0; attempt < kTries && !whole; ++attempt) {
+    bool complete = false;
+    for (int attempt = 0; attempt < kTries && !complete; ++attempt) {
       thread = readThread(state);
       // The list changes while it is read: a thread that has just ended leads nowhere.
       if (!thread) break;
-      whole = readStack(state, *thread, stack.frames);
+      complete = readStack(state, *thread, stack.frames);
     }
     if (!thread) return i > 0;
-    if (!whole) ++torn_;
-    if (whole && !stack.frames.empty()) {
+    if (!complete) ++torn_;
+    if (complete && !stack.frames.empty()) {
       stack.tid = thread->tid;
       into.push_back(std::move(stack));
     }

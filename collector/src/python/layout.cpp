@@ -30,7 +30,7 @@ class Numbers {
   }
   std::uint64_t take(std::string_view name, std::uint64_t most = INT64_MAX) {
     const auto found = find(name);
-    whole_ &= found && *found <= most;
+    complete_ &= found && *found <= most;
     return found && *found <= most ? *found : 0;
   }
   std::uint32_t offset(std::string_view name) { return static_cast<std::uint32_t>(take(name, kMostOffset)); }
@@ -38,7 +38,7 @@ class Numbers {
     return find(name) ? std::optional(offset(name)) : std::nullopt;
   }
   /// False once something was missing or too large.
-  [[nodiscard]] bool whole() const { return whole_; }
+  [[nodiscard]] bool complete() const { return complete_; }
 
  private:
   void add(std::string_view line) {
@@ -50,7 +50,7 @@ class Numbers {
     if (parsed.ec == std::errc() && parsed.ptr == end) numbers_.emplace(line.substr(0, space), value);
   }
   std::map<std::string_view, std::uint64_t> numbers_;
-  bool whole_ = true;
+  bool complete_ = true;
 };
 
 /// The bytes read of an object must hold every field that is taken from it.
@@ -113,7 +113,7 @@ std::optional<Layout> parseLayout(std::string_view announcement) {
   layout.text = {numbers.offset("text_length"), numbers.offset("text_state"),
                  static_cast<std::uint32_t>(numbers.take("text_kind_shift", 24)), numbers.offset("text_ascii"),
                  numbers.offset("text_wide")};
-  if (!numbers.whole() || layout.pid == 0 || !fits(layout)) return std::nullopt;
+  if (!numbers.complete() || layout.pid == 0 || !fits(layout)) return std::nullopt;
   return layout;
 }
 

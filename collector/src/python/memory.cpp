@@ -31,10 +31,10 @@ std::size_t ProcessMemory::read(std::span<const Piece> pieces) {
       return done;
     }
     auto left = static_cast<std::size_t>(got);
-    std::size_t whole = 0;
-    while (whole < count && left >= pieces[done + whole].into.size()) left -= pieces[done + whole++].into.size();
-    done += whole;
-    if (whole < count) {
+    std::size_t full = 0;
+    while (full < count && left >= pieces[done + full].into.size()) left -= pieces[done + full++].into.size();
+    done += full;
+    if (full < count) {
       error_ = EFAULT;
       return done;
     }

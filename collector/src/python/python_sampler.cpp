@@ -25,7 +25,7 @@ constexpr std::int64_t kSearchEveryNs = 100'000'000;
 constexpr std::int64_t kWriteEveryNs = 250'000'000;
 /// All this may take one part in so many of a core's time; with more threads than that allows, looks become rarer.
 constexpr std::int64_t kPart = 100;
-/// The cost of a look is the mean over about so many.
+/// The cost of a round is the mean over about so many.
 constexpr std::int64_t kMeanOver = 16;
 /// A sample stands for no more than this many periods: nobody knows where a thread was while it was not sampled.
 constexpr std::int64_t kMostPeriods = 4;
@@ -94,7 +94,7 @@ void PythonSampler::work() {
       findNew();
     }
     if (settings_.recording()) {
-      lookAtAll();
+      sampleAll();
     } else {
       pause();
     }
@@ -104,12 +104,12 @@ void PythonSampler::work() {
     }
     rest(nextRestNs());
     const std::int64_t before = std::exchange(cpuNs_, threadCpuNs());
-    lookCpuNs_ += (cpuNs_ - before - lookCpuNs_) / kMeanOver;
+    roundCpuNs_ += (cpuNs_ - before - roundCpuNs_) / kMeanOver;
   }
 }
 
 std::int64_t PythonSampler::periodNs() const {
-  return std::max(settings_.periodNs, kPart * lookCpuNs_);
+  return std::max(settings_.periodNs, kPart * roundCpuNs_);
 }
 
 std::int64_t PythonSampler::periodOf(const Process& process) const {
@@ -155,11 +155,11 @@ void PythonSampler::pause() {
   for (auto& process : processes_) settleAll(*process);
 }
 
-void PythonSampler::lookAtAll() {
-  ++looks_;
+void PythonSampler::sampleAll() {
+  ++rounds_;
   for (auto& process : processes_) {
-    if (process->target->isHelper() && looks_ % kRarer != 0) continue;
-    lookAt(*process);
+    if (process->target->isHelper() && rounds_ % kRarer != 0) continue;
+    sampleProcess(*process);
     if (process->target->failures < kMostFailures) continue;
     end(*process);
     process.reset();
@@ -167,12 +167,12 @@ void PythonSampler::lookAtAll() {
   std::erase(processes_, nullptr);
 }
 
-void PythonSampler::lookAt(Process& process) {
+void PythonSampler::sampleProcess(Process& process) {
   seen_.clear();
   const prof::TimeNs before = nowNs();
   if (!process.target->reader().read(seen_)) return fail(process);
   process.target->failures = 0;
-  // The middle of the look is nearest to the moments of all.
+  // The middle of the round is nearest to the moments of all.
   const prof::TimeNs now = before + (nowNs() - before) / 2;
   for (ThreadStack& stack : seen_) take(process, std::move(stack), now);
   for (auto at = process.threads.begin(); at != process.threads.end();) {

@@ -26,7 +26,7 @@ class PythonSampler {
   struct Settings {
     std::filesystem::path folder;  ///< of announcements
     std::int64_t periodNs = 0;
-    std::function<bool()> recording;  ///< asked before each look
+    std::function<bool()> recording;  ///< asked before each round
   };
   /// `drainer` outlives it.
   PythonSampler(Settings settings, prof::Drainer& drainer);
@@ -61,8 +61,8 @@ class PythonSampler {
   void work();
   void rest(std::int64_t ns);
   void findNew();
-  void lookAtAll();
-  void lookAt(Process& process);
+  void sampleAll();
+  void sampleProcess(Process& process);
   void take(Process& process, ThreadStack&& stack, prof::TimeNs nowNs);
   [[nodiscard]] std::int64_t periodOf(const Process& process) const;
   void settle(Process& process, std::uint32_t tid, Sampled& thread);
@@ -83,9 +83,9 @@ class PythonSampler {
   std::vector<ThreadStack> seen_;
   std::vector<Row> rows_;
   prof::TimeNs searchedNs_ = 0, wroteNs_ = 0;
-  std::int64_t lookCpuNs_ = 0;  ///< what a look costs, with all that belongs to it
-  std::int64_t cpuNs_ = 0;      ///< what all this cost
-  std::uint64_t looks_ = 0, samples_ = 0, torn_ = 0;
+  std::int64_t roundCpuNs_ = 0;  ///< the cost of a round, with all that belongs to it
+  std::int64_t cpuNs_ = 0;       ///< what all this cost
+  std::uint64_t rounds_ = 0, samples_ = 0, torn_ = 0;
   std::uint64_t random_ = 0x9e3779b97f4a7c15u;
   bool refused_ = false;
   std::vector<std::string> notes_;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostAnnouncement = 8192;
 /// It is written in one go; what is not whole then never will be.
-constexpr int kMostLooks = 20;
+constexpr int kMostTries = 20;
 
 /// The content of a file that one of this user's programs wrote, and the user that it belongs to.
 std::optional<std::pair<std::string, uid_t>> readOwned(const std::filesystem::path& path) {
@@ -67,7 +67,7 @@ std::vector<Announcements::Found> Announcements::take() {
     const std::filesystem::path path = folder_ / name;
     const auto content = readOwned(path);
     const auto layout = content ? parseLayout(content->first) : std::nullopt;
-    if (!layout && ++unread_[name] < kMostLooks) continue;
+    if (!layout && ++unread_[name] < kMostTries) continue;
     unread_.erase(name);
     ::unlink(path.c_str());
     if (!layout) continue;

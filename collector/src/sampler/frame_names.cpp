@@ -14,7 +14,7 @@ namespace {
 using symbols::Naming;
 
 /// Number of files that a note names among those without names.
-constexpr std::size_t kFilesTold = 5;
+constexpr std::size_t kFilesListed = 5;
 /// All modules together.
 constexpr std::chrono::minutes kMostTime{5};
 
@@ -28,10 +28,11 @@ class NamelessFiles {
     const auto note = [&](Naming naming, std::string_view what) {
       const auto& files = files_[static_cast<std::size_t>(naming)];
       if (files.empty()) return;
-      const std::size_t told = std::min(files.size(), kFilesTold);
+      const std::size_t listed = std::min(files.size(), kFilesListed);
       notes.push_back(fmt::format("CPU samples have addresses instead of names in {}{}: {}",
-                                  fmt::join(files.data(), files.data() + told, ", "),
-                                  files.size() > told ? fmt::format(" and {} more", files.size() - told) : "", what));
+                                  fmt::join(files.data(), files.data() + listed, ", "),
+                                  files.size() > listed ? fmt::format(" and {} more", files.size() - listed) : "",
+                                  what));
     };
     note(Naming::Differs,
          "lacuna found another file under that name than the one that ran (in a container or chroot, or it was "

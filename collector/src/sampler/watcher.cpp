@@ -22,7 +22,7 @@ namespace {
 /// A record is stamped a moment before it can be read.
 constexpr prof::TimeNs kSettleNs = 5'000'000;
 constexpr prof::TimeNs kForever = INT64_MAX;
-constexpr std::int64_t kLookEveryNs = 100'000'000;
+constexpr std::int64_t kScanEveryNs = 100'000'000;
 /// A full buffer wakes earlier. Each time takes a core from the program where it computes on all of them.
 constexpr int kReadEveryMs = 100;
 /// Where only the tree is followed, the kernel wakes when somebody begins or ends. Records that come soon after are
@@ -34,9 +34,9 @@ constexpr int kTogetherMs = 20;
 constexpr std::int64_t kStateEveryNs = 10'000'000;
 constexpr std::int64_t kStateBesideTimersEveryNs = 20'000'000;
 /// Somebody may run one program after another without a pause.
-constexpr int kLooksForLines = 4;
+constexpr int kReadsForLines = 4;
 /// A look for the tree alone may take this part of the time, however many threads there are.
-constexpr std::int64_t kLookPart = 50;
+constexpr std::int64_t kScanPart = 50;
 
 /// Waits until the descriptor can be read, or so long.
 void waitFor(int fd, int milliseconds) {
@@ -76,11 +76,11 @@ void Watcher::stop() {
 }
 
 void Watcher::start(pid_t pid) {
-  window_.look(nowNs(), pending_);
+  window_.update(nowNs(), pending_);
   if (sampler_.use == Sampler::Perf) {
     startKernel(pid);
   } else {
-    startLooking(pid);
+    startScanning(pid);
   }
   if (options_.sources.samples) {
     if (rings_.isOpen()) noteSource("perf", "the kernel");
@@ -104,7 +104,7 @@ void Watcher::startKernel(pid_t pid) {
   rings_.wakeAtOnce(!samples && !options_.sources.counters);
   if (const int error = rings_.open(pid, samples ? options_.samplePeriodNs : 0); error != 0) {
     sampler_ = {Sampler::Proc, fmt::format("perf_event_open: {}", std::strerror(error))};
-    return startLooking(pid);
+    return startScanning(pid);
   }
   pending_.push_back(first);
   if (samples && !rings_.seesKernel()) {
@@ -114,7 +114,7 @@ void Watcher::startKernel(pid_t pid) {
   }
 }
 
-void Watcher::startLooking(pid_t pid) {
+void Watcher::startScanning(pid_t pid) {
   const bool samples = options_.sources.samples;
   scan_.emplace(static_cast<std::uint32_t>(pid), samples);
   if (!samples) return;
@@ -151,8 +151,8 @@ void Watcher::work() {
   while (!stopping_) {
     rest();
     const prof::TimeNs now = nowNs();
-    window_.look(now, pending_);
-    lookAround(now);
+    window_.update(now, pending_);
+    scanWhenDue(now);
     collect(now - kSettleNs);
   }
 }
@@ -171,12 +171,12 @@ void Watcher::rest() {
 }
 
 /// Looks at what nobody reports.
-void Watcher::lookAround(prof::TimeNs now) {
+void Watcher::scanWhenDue(prof::TimeNs now) {
   if (scan_ && now - scannedNs_ >= scanEveryNs_) {
     scannedNs_ = now;
-    look(now);
+    scanProcesses(now);
     const std::int64_t stateEveryNs = timers_ ? kStateBesideTimersEveryNs : kStateEveryNs;
-    scanEveryNs_ = options_.sources.samples ? stateEveryNs : std::max(kLookEveryNs, kLookPart * (nowNs() - now));
+    scanEveryNs_ = options_.sources.samples ? stateEveryNs : std::max(kScanEveryNs, kScanPart * (nowNs() - now));
   }
   if (!options_.sources.counters) return;
   if (const auto openings = std::exchange(openings_, window_.openings()); openings != openings_) {
@@ -188,23 +188,23 @@ void Watcher::lookAround(prof::TimeNs now) {
   countedNs_ = now;
   if (!window_.isOpen()) return;
   drainer_.with([&](prof::Drainer::Access& access) {
-    counters_.look(tree_, access);
-    if (gpus_) gpus_->look(now, access);
+    counters_.sample(tree_, access);
+    if (gpus_) gpus_->sample(now, access);
   });
   // Hundreds of threads must not cost a core.
-  countEveryNs_ = std::max(kLookEveryNs, 20 * (nowNs() - now));
+  countEveryNs_ = std::max(kScanEveryNs, 20 * (nowNs() - now));
 }
 
-void Watcher::look(prof::TimeNs now) {
+void Watcher::scanProcesses(prof::TimeNs now) {
   // Processes that report themselves come first: they know since when they are here.
-  if (timers_) timers_->look(now, pending_);
+  if (timers_) timers_->update(now, pending_);
   // A thread that is gone now has sampled itself before now.
-  scan_->look(nowNs(), window_.isOpen(), pending_);
+  scan_->scan(nowNs(), window_.isOpen(), pending_);
 }
 
 /// The line of a process is an image's as long as the kernel reports no next one, so look again after reading it.
 void Watcher::readKernel() {
-  for (int look = 0; look < kLooksForLines; ++look) {
+  for (int attempt = 0; attempt < kReadsForLines; ++attempt) {
     const std::size_t known = pending_.size();
     rings_.read(pending_);
     if (!readExecLines(pending_, known)) break;
@@ -239,8 +239,8 @@ void Watcher::finish(const std::function<bool()>& namesUnwanted) {
     notes_.insert(notes_.end(), python_->notes().begin(), python_->notes().end());
   }
   const prof::TimeNs now = nowNs();
-  window_.look(now, pending_);
-  if (scan_) look(now);
+  window_.update(now, pending_);
+  if (scan_) scanProcesses(now);
   if (timers_ && timers_->untimed() > 0) {
     notes_.push_back(
         fmt::format("{} threads have no call stacks, for the kernel gave them no timer. Remedy: raise ulimit -i",

@@ -60,15 +60,15 @@ class Watcher {
 
  private:
   void startKernel(pid_t pid);
-  void startLooking(pid_t pid);
+  void startScanning(pid_t pid);
   void noteSource(std::string_view name, std::string_view words);
   void stop();
   void work();
   void rest();
   void readKernel();
   void collect(prof::TimeNs untilNs);
-  void lookAround(prof::TimeNs nowNs);
-  void look(prof::TimeNs nowNs);
+  void scanWhenDue(prof::TimeNs nowNs);
+  void scanProcesses(prof::TimeNs nowNs);
 
   const RunOptions& options_;
   prof::Drainer& drainer_;

@@ -6,7 +6,7 @@
 
 namespace lacuna::collector::sampler {
 
-void Window::look(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+void Window::update(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   readNotes(nowNs, into);
   // Also where the note of it is still being written, or never will be.
   turn(control_.enabled.load(std::memory_order_relaxed) != 0, nowNs, into);

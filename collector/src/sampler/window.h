@@ -16,11 +16,11 @@ class Window {
  public:
   /// `control` outlives it.
   explicit Window(const Control& control) : control_(control) {}
-  /// Appends a record for each time that it was opened or closed since the last look. Each carries that time, but
+  /// Appends a record for each time that it was opened or closed since the last update. Each carries that time, but
   /// records stay in order and none is later than now.
-  void look(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
+  void update(prof::TimeNs nowNs, std::vector<PerfRecord>& into);
   [[nodiscard]] bool isOpen() const { return open_; }
-  /// Number of times that it was opened, as far as the looks have found.
+  /// Number of times that it was opened, as far as the updates have found.
   [[nodiscard]] std::uint64_t openings() const { return openings_; }
 
  private:

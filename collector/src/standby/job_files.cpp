@@ -46,7 +46,7 @@ class Lines {
     add(fmt::format("{}.pid", key), address.pid);
     add(fmt::format("{}.namespace", key), address.pidNamespace);
   }
-  [[nodiscard]] std::string whole() const { return text_ + kEnd + "\n"; }
+  [[nodiscard]] std::string finished() const { return text_ + kEnd + "\n"; }
 
  private:
   std::string text_;
@@ -160,7 +160,7 @@ prof::Status write(const fs::path& job, const Request& request) {
   lines.add("number", request.number);
   lines.add("from", request.from);
   lines.add("steps", request.steps);
-  return writeText(job / kRequestFile, lines.whole());
+  return writeText(job / kRequestFile, lines.finished());
 }
 
 std::optional<Request> readRequest(const fs::path& job) {
@@ -192,7 +192,7 @@ prof::Status write(const fs::path& job, const Rank& rank) {
   lines.add("file", oneLine(rank.file));
   lines.add("reason", oneLine(rank.reason));
   lines.add("beats", rank.beats);
-  return writeText(fileOf(job, rank), lines.whole());
+  return writeText(fileOf(job, rank), lines.finished());
 }
 
 void removeRank(const fs::path& job, const Rank& rank) {
@@ -249,7 +249,7 @@ prof::Result<TriggerLock> TriggerLock::take(const fs::path& job) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const int fd = ::open(file.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
     if (fd >= 0) {
-      const std::string text = lines.whole();
+      const std::string text = lines.finished();
       const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
       close(fd);
       if (written) return TriggerLock(file);

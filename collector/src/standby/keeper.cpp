@@ -76,15 +76,15 @@ Keeper::~Keeper() {
   fs::remove(folder_, error);
 }
 
-void Keeper::look() {
+void Keeper::check() {
   request_ = readRequest(job_);
-  for (StandbySlot& slot : (*page_)->slots) lookAt(slot);
+  for (StandbySlot& slot : (*page_)->slots) checkSlot(slot);
   forgetEnded();
   busy_ = std::ranges::any_of(
       kept_, [this](const auto& entry) { return isWanted(entry.second) && !isOver(entry.second.rank.state); });
 }
 
-void Keeper::lookAt(StandbySlot& slot) {
+void Keeper::checkSlot(StandbySlot& slot) {
   const std::uint64_t owner = slot.owner.load();
   if (owner == 0 || owner == StandbySlot::kTaken) return;
   const std::uint32_t pid = numberHere(owner);
@@ -255,7 +255,7 @@ void Keeper::finishCapture(Kept& kept, Rank::State state, const std::string& rea
   if (const auto drained = capture.drainer->finish(); status && !drained) status = drained;
   if (!status) {
     return answer(kept, Rank::State::Failed,
-                  fmt::format("{}. What was recorded is kept: lacuna recover {}", status.error().message,
+                  fmt::format("{}. The recorded events are kept: lacuna recover {}", status.error().message,
                               recordingOf(capture.output).string()));
   }
   ++captures_;

@@ -31,10 +31,10 @@ class Keeper {
 
   /// The page that the programs find by kStandbyVariable.
   [[nodiscard]] const std::filesystem::path& page() const { return page_->path(); }
-  /// Time until the next look().
+  /// Time until the next check().
   [[nodiscard]] int pauseMs() const { return busy_ ? 50 : 200; }
   /// Looks at programs and requests.
-  void look();
+  void check();
   /// Files that were recorded.
   [[nodiscard]] std::uint32_t captures() const { return captures_; }
 
@@ -56,7 +56,7 @@ class Keeper {
 
   Keeper(const RunOptions& options, std::filesystem::path job, std::filesystem::path folder, StandbyFile page,
          std::optional<SelfCost> cost);
-  void lookAt(StandbySlot& slot);
+  void checkSlot(StandbySlot& slot);
   /// The process as this one numbers it; 0 where it has ended.
   std::uint32_t numberHere(std::uint64_t owner);
   Kept& known(std::uint64_t owner, const StandbySlot& slot, std::uint32_t pid);

@@ -103,7 +103,7 @@ class StandbyRun {
         report_.run.exitSignal = ended->second.signal;
       }
       if (reaped.stopped && running) signals_.disregard(stopAlong(child_));
-      keeper_->look();
+      keeper_->check();
       over = !running && (reaped.childless || !options_.waitForAll || interrupted);
     }
     report_.run.wallNs = nowNs() - startNs_;

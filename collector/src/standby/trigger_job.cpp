@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using standby::Rank;
 using standby::Request;
 
-constexpr std::chrono::milliseconds kLookEvery{50};
+constexpr std::chrono::milliseconds kPollEvery{50};
 /// Without a sign of life for so long, a rank is given up.
 constexpr std::int64_t kSilenceNs = 15'000'000'000;
 /// A step that is so far away is reached by no rank before all know of it.
@@ -71,7 +71,7 @@ prof::Status checkRanks(const std::vector<Rank>& ranks) {
       missing.size() == 1 ? "it has" : "they have")};
 }
 
-/// One trigger from its first look to the files.
+/// One trigger from its first check to the files.
 class Triggering {
  public:
   explicit Triggering(const JobTrigger& wanted) : wanted_(wanted) {}
@@ -190,7 +190,7 @@ class Triggering {
     for (;;) {
       bool all = true;
       for (Followed& one : ranks_) {
-        look(one);
+        checkOne(one);
         if (one.rank.state == Rank::State::Failed && answers(one)) {
           return prof::Error{fmt::format("{}: {}", nameOf(one.rank), one.rank.reason)};
         }
@@ -199,13 +199,13 @@ class Triggering {
       }
       if (all) return {};
       if (wanted_.interrupted && wanted_.interrupted()) return prof::Error{"interrupted"};
-      std::this_thread::sleep_for(kLookEvery);
+      std::this_thread::sleep_for(kPollEvery);
     }
   }
 
   bool answers(const Followed& one) const { return one.rank.token == request_.token; }
 
-  void look(Followed& one) {
+  void checkOne(Followed& one) {
     auto now = standby::readRank(standby::fileOf(wanted_.job, one.rank));
     if (!now) return;
     if (now->beats != one.rank.beats) one.heardNs = nowNs();
@@ -219,7 +219,7 @@ class Triggering {
   prof::Status checkLife(const Followed& one) {
     if (isOver(one.rank) && answers(one)) return {};
     if (standby::hasEnded(one.rank.keeper)) {
-      // The keeper's last word may have come since the look.
+      // The keeper's last word may have come since the check.
       const auto last = standby::readRank(standby::fileOf(wanted_.job, one.rank));
       if (last && isOver(*last) && last->token == request_.token) return {};
       return prof::Error{fmt::format("{} has ended at step {}", nameOf(one.rank), one.rank.step)};
@@ -237,11 +237,11 @@ class Triggering {
     for (bool all = false; !all;) {
       all = true;
       for (Followed& one : ranks_) {
-        look(one);
+        checkOne(one);
         const bool over = !answers(one) || isOver(one.rank) || !checkLife(one);
         all = all && over;
       }
-      if (!all) std::this_thread::sleep_for(kLookEvery);
+      if (!all) std::this_thread::sleep_for(kPollEvery);
     }
     if (why) return {};
     std::string files;

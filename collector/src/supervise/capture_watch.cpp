@@ -20,7 +20,7 @@ void CaptureWatch::ended(pid_t pid) {
   }
 }
 
-void CaptureWatch::look() {
+void CaptureWatch::check() {
   for (CaptureSlot& slot : control_.captureSlots) {
     const std::uint64_t owner = slot.owner.load();
     if (owner != 0 && hasEnded(owner)) drop(slot);

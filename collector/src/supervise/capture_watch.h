@@ -18,7 +18,7 @@ class CaptureWatch {
   /// A process has ended that this one looked after.
   void ended(pid_t pid);
   /// Looks for others that have. To be called now and then.
-  void look();
+  void check();
 
  private:
   bool hasEnded(std::uint64_t owner);

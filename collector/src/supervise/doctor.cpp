@@ -407,7 +407,7 @@ Finding output() {
     finding.detail = fmt::format("{} has {} free.", folder.string(), prof::bytesText(bytes));
     if (bytes < kLittleRoom) {
       finding.state = State::Limited;
-      finding.detail += bytes < kLeastFile ? " That is too little for most traces." : " A long run may fill that.";
+      finding.detail += bytes < kLeastFile ? " Most traces need more." : " A long run may fill that.";
       finding.remedy = "Make room, or name a file elsewhere: lacuna run -o FILE.lcn -- PROGRAM";
     }
     limitOfFiles(finding);

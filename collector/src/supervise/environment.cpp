@@ -126,10 +126,11 @@ void removeVariable(ChildEnvironment& environment, std::string_view name) {
 
 prof::Status addPythonHook(ChildEnvironment& environment, const fs::path& injection) {
   const fs::path hook = injection.parent_path() / "python";
-  const fs::path voice = injection.parent_path() / "liblacuna_torch.so";
+  const fs::path emitter = injection.parent_path() / "liblacuna_torch.so";
   std::error_code error;
-  for (const fs::path& needed : {hook / "sitecustomize.py", hook / "lacuna_start.py", hook / "lacuna_frames.py",
-                                 hook / "lacuna_torch.py", hook / "lacuna_set.py", hook / "lacuna_standby.py", voice}) {
+  for (const fs::path& needed :
+       {hook / "sitecustomize.py", hook / "lacuna_start.py", hook / "lacuna_frames.py", hook / "lacuna_torch.py",
+        hook / "lacuna_set.py", hook / "lacuna_standby.py", emitter}) {
     if (fs::exists(needed, error)) continue;
     return prof::Error{fmt::format(
         "Python programs are not watched: {} is not there. Remedy: install lacuna as a whole.", needed.string())};

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Polling interval for the caller's end and for wishes that arrive through the control page.
-constexpr int kCallerLookEveryMs = 50;
+constexpr int kCallerPollMs = 50;
 
 bool writeAll(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -102,7 +102,7 @@ class CallersRecording {
   void supervise(int input, pid_t caller) {
     for (bool over = false; !over;) {
       pollfd wake{input, POLLIN, 0};
-      over = poll(&wake, 1, kCallerLookEveryMs) > 0 || getppid() != caller;
+      over = poll(&wake, 1, kCallerPollMs) > 0 || getppid() != caller;
       answerDump();
     }
   }

@@ -44,11 +44,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Period of looks at what the clock or somebody outside wants; signals and ended children wake at once.
-constexpr int kLookEveryMs = 100;
-constexpr int kLookOftenEveryMs = 50;
+/// Polling interval for timers and orders from outside; signals and ended children wake at once.
+constexpr int kPollEveryMs = 100;
+constexpr int kPollOftenEveryMs = 50;
 /// Number of programs that a note names among those that could not be recorded.
-constexpr std::size_t kImagesTold = 8;
+constexpr std::size_t kImagesListed = 8;
 /// Share of the run; what lived less is a tool that somebody called in passing, as Python calls ldconfig.
 constexpr double kMatters = 0.01;
 
@@ -58,11 +58,11 @@ struct Unable {
   std::set<std::string> remedies;
 
   [[nodiscard]] std::string text() const {
-    const std::size_t told = std::min(programs.size(), kImagesTold);
-    const std::size_t more = programs.size() - told;
+    const std::size_t listed = std::min(programs.size(), kImagesListed);
+    const std::size_t more = programs.size() - listed;
     return fmt::format("{} program{} could not be recorded: {}{}. NVTX and CUDA events of {} are missing. Remedy: {}.",
                        programs.size(), programs.size() == 1 ? "" : "s",
-                       fmt::join(programs.data(), programs.data() + told, ", "),
+                       fmt::join(programs.data(), programs.data() + listed, ", "),
                        more > 0 ? fmt::format(" and {} more", more) : "", programs.size() == 1 ? "it" : "them",
                        fmt::join(remedies, "; "));
   }
@@ -146,7 +146,7 @@ class Supervisor {
       if (auto status = checkOutput(false); !status) return status;
       const bool claimed = mkdir(recording_.c_str(), 0700) == 0;
       if (!claimed && errno == EEXIST) continue;
-      // A run leaves its trace before its recording goes, and may have ended since the first look.
+      // A run leaves its trace before its recording goes, and may have ended since the first check.
       if (claimed && isTaken(report_.output)) {
         rmdir(recording_.c_str());
         continue;
@@ -377,7 +377,7 @@ class Supervisor {
     bool over = false;
     while (!over) {
       pollfd wake{signals_.fd(), POLLIN, 0};
-      poll(&wake, 1, timed ? kLookOftenEveryMs : kLookEveryMs);
+      poll(&wake, 1, timed ? kPollOftenEveryMs : kPollEveryMs);
       const auto seen = signals_.relay(running_ ? child_ : 0, options_.dumpOn.signal ? SIGUSR2 : 0);
       const auto reaped = reap(child_);
       for (const auto& [pid, exit] : reaped.ended) ended(pid, exit);
@@ -423,14 +423,14 @@ class Supervisor {
   void onTime() {
     const auto elapsed = nowNs() - startNs_;
     Control& control = *control_->operator->();
-    times_.look(control, elapsed);
+    times_.check(control, elapsed);
     if (const auto wanted = control.dumpsWanted.load(); wanted != dumpsSeen_) {
       dumpsSeen_ = wanted;
       dump("lacuna trigger --dump", wanted);
     }
     if (flight_) flight_->tend(control);
     if (flight_) tellOfDump(flight_->answer());
-    if (captures_) captures_->look();
+    if (captures_) captures_->check();
     if (elapsed - shownNs_ >= 500000000) {
       shownNs_ = elapsed;
       flight_ ? live_.show(elapsed, flight_->dumpCount(), stateWord(control))
@@ -461,7 +461,7 @@ class Supervisor {
   void finish() {
     report_.wallNs = nowNs() - startNs_;
     const Hurry hurry(signals_, recording_);
-    const bool told = (*control_)->switches.load() != 0;
+    const bool wasOrdered = (*control_)->switches.load() != 0;
     noteNeverOn();
     noteSettings();
     if (flight_) return finishFlight();
@@ -482,7 +482,7 @@ class Supervisor {
     report_.stats = drainer_->stats();
     noteUnable(drainer_->whyUnable());
     noteTruncated();
-    if (!told) noteTooLate();
+    if (!wasOrdered) noteTooLate();
     if (!report_.stats.left.empty()) report_.notes.push_back(report_.stats.left);
     drainer_.reset();
     control_.reset();
@@ -497,7 +497,7 @@ class Supervisor {
           "had begun before",
           recording_.string(), report_.output.string());
     } else if (!status) {
-      report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
+      report_.failure = fmt::format("{}. The recorded events are kept; when that is mended: lacuna recover {}",
                                     status.error().message, recording_.string());
     }
   }
@@ -508,7 +508,7 @@ class Supervisor {
     report_.stats = drainer_->stats();
     drainer_.reset();
     control_.reset();
-    report_.failure = fmt::format("{}. What was recorded is kept; when that is mended: lacuna recover {}",
+    report_.failure = fmt::format("{}. The recorded events are kept; when that is mended: lacuna recover {}",
                                   (flushed ? why : flushed).error().message, recording_.string());
   }
 
@@ -531,7 +531,7 @@ class Supervisor {
     if (options_.durationNs == 0 || report_.stats.firstJoinNs == 0) return;
     if (joinedNs <= options_.delayNs + options_.durationNs) return;
     report_.notes.push_back(fmt::format(
-        "no NVTX or CUDA event was recorded: the first process to say something began {} after the start, when "
+        "no NVTX or CUDA event was recorded: the first process with an event began {} after the start, when "
         "--duration was over. Remedy: a longer --duration",
         prof::timeText(joinedNs)));
   }
@@ -581,8 +581,8 @@ class Supervisor {
   /// An empty trace must not look like a program that records nothing.
   void noteNeverOn() {
     const Control& control = *control_->operator->();
-    const bool told = control.switches.load() != 0 || control_->broken();
-    if (told || control.enabled.load() != 0 || control.switchCount.load() != 0) return;
+    const bool wasOrdered = control.switches.load() != 0 || control_->broken();
+    if (wasOrdered || control.enabled.load() != 0 || control.switchCount.load() != 0) return;
     report_.explained = true;
     report_.notes.push_back(
         options_.captureRange.empty()
@@ -618,7 +618,7 @@ class Supervisor {
           "{} is gone: it was deleted or moved while the program ran, and no dump can be written without it",
           recording_.string());
     } else if (!failure) {
-      report_.failure = fmt::format("{}. What the rings hold now is kept; when that is mended: lacuna recover {}",
+      report_.failure = fmt::format("{}. The events in the rings are kept; when that is mended: lacuna recover {}",
                                     failure.error().message, recording_.string());
       made_ = false;  // it stays
     }

@@ -91,7 +91,7 @@ class OtherWork {
   std::vector<char> bytes_ = std::vector<char>(kBytes);
 };
 
-/// Time of an event and of a look at the clock, after other work. A clock may tick in tens of nanoseconds: sums do not.
+/// Time of an event and of reading the clock, after other work. A clock may tick in tens of nanoseconds: sums do not.
 template <class Work>
 double medianNs(OtherWork& between, Work&& work) {
   std::array<double, kRounds> rounds{};
@@ -124,12 +124,12 @@ double medianNs(OtherWork& between, Work&& work) {
   Event op(domain, "lacuna.rt.operator", "correlation", "sequence", "flow");
   Event memory(domain, "lacuna.rt.memory", "address", "bytes", "sequence");
   OtherWork between;
-  const double lookNs = medianNs(between, [] {});
+  const double emptyNs = medianNs(between, [] {});
   SelfCost cost;
-  cost.rangeNs = std::max(0.0, medianNs(between, [&] { op.range(); }) - lookNs);
-  cost.markNs = std::max(0.0, medianNs(between, [&] { memory.mark(); }) - lookNs);
-  const bool said = write(out, &cost, sizeof(cost)) == sizeof(cost);
-  _exit(said ? 0 : 1);
+  cost.rangeNs = std::max(0.0, medianNs(between, [&] { op.range(); }) - emptyNs);
+  cost.markNs = std::max(0.0, medianNs(between, [&] { memory.mark(); }) - emptyNs);
+  const bool written = write(out, &cost, sizeof(cost)) == sizeof(cost);
+  _exit(written ? 0 : 1);
 }
 
 /// A folder that is in use as long as this process, or one that it has forked, has it open.

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMostLines = 20'000;
 constexpr std::size_t kMostLineBytes = 4096;
 /// Number of places that a line for people names.
-constexpr std::size_t kPlacesTold = 3;
+constexpr std::size_t kPlacesListed = 3;
 
 using Kind = SettingOutcome::Kind;
 using Fields = std::array<std::string_view, 8>;
@@ -73,9 +73,9 @@ std::string counted(std::uint64_t count, std::string_view thing) {
 
 std::string placesOf(const std::set<std::string>& sites) {
   if (sites.empty()) return {};
-  const std::size_t told = std::min(sites.size(), kPlacesTold);
-  const std::string more = sites.size() > told ? fmt::format(" and {} more", sites.size() - told) : "";
-  return fmt::format(" ({}{})", fmt::join(sites.begin(), std::next(sites.begin(), std::ptrdiff_t(told)), ", "), more);
+  const std::size_t listed = std::min(sites.size(), kPlacesListed);
+  const std::string more = sites.size() > listed ? fmt::format(" and {} more", sites.size() - listed) : "";
+  return fmt::format(" ({}{})", fmt::join(sites.begin(), std::next(sites.begin(), std::ptrdiff_t(listed)), ", "), more);
 }
 
 /// All outcomes of one kind that differ in their place alone.

@@ -20,12 +20,12 @@ class TimedSwitch {
                    ? options.delayNs + options.durationNs
                    : kNever) {}
 
-  /// `elapsedNs` since the program was started. For `meanwhile` see Control::switchUnlessTold().
+  /// `elapsedNs` since the program was started. For `meanwhile` see Control::switchUnlessOrdered().
   template <class Meanwhile = void (*)()>
-  void look(
+  void check(
       Control& control, std::int64_t elapsedNs, Meanwhile&& meanwhile = [] {}) {
-    if (isTime(onNs_, elapsedNs)) control.switchUnlessTold(true, meanwhile);
-    if (isTime(offNs_, elapsedNs)) control.switchUnlessTold(false, meanwhile);
+    if (isTime(onNs_, elapsedNs)) control.switchUnlessOrdered(true, meanwhile);
+    if (isTime(offNs_, elapsedNs)) control.switchUnlessOrdered(false, meanwhile);
   }
 
  private:

@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTrialLookMs = 50;
+constexpr int kTrialPollMs = 50;
 constexpr std::int64_t kTellEveryNs = 1'000'000'000;
 /// For what the program has started, once it has ended itself.
 constexpr std::int64_t kOrphansNs = 2'000'000'000;
@@ -155,9 +155,9 @@ class Runner {
   prof::Result<Trial> run() {
     if (auto status = start(); !status) return status.error();
     while (running_) {
-      poll(nullptr, 0, kTrialLookMs);
+      poll(nullptr, 0, kTrialPollMs);
       reapAll();
-      if (running_) look();
+      if (running_) checkProgram();
     }
     endGroup();
     trial_.wallNs = nowNs() - startNs_;
@@ -217,7 +217,7 @@ class Runner {
     }
   }
 
-  void look() {
+  void checkProgram() {
     const std::int64_t now = nowNs();
     if (askedNs_ != 0) {
       if (now - askedNs_ > options_.graceNs) kill(-child_, SIGKILL);
@@ -225,8 +225,8 @@ class Runner {
     }
     if (options_.goesOn && !options_.goesOn()) return ask(Trial::End::Stopped, now);
     if (options_.limitNs > 0 && now - startNs_ > options_.limitNs) return ask(Trial::End::Limit, now);
-    if (now - toldNs_ < kTellEveryNs) return;
-    toldNs_ = now;
+    if (now - reportedNs_ < kTellEveryNs) return;
+    reportedNs_ = now;
     const auto process = readProcess(options_.folder / "times");
     if (!process) return;
     if (options_.onSteps) options_.onSteps(static_cast<std::uint32_t>(process->ends.size()));
@@ -275,7 +275,7 @@ class Runner {
   bool running_ = true, childless_ = false;
   std::int64_t busyNs_ = 0;  ///< of the machine, at the start
   std::int64_t ownNs_ = 0;   ///< CPU time of all that the program started and waited for, itself included
-  std::int64_t startNs_ = 0, toldNs_ = 0, askedNs_ = 0, doneNs_ = 0;
+  std::int64_t startNs_ = 0, reportedNs_ = 0, askedNs_ = 0, doneNs_ = 0;
 };
 
 }  // namespace

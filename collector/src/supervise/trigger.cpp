@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kDumpWait{10};
-constexpr std::chrono::milliseconds kDumpLook{10};
+constexpr std::chrono::milliseconds kDumpPoll{10};
 
 /// The control page of `pid`, or, where that cannot be looked into, of the programs that it started.
 std::optional<std::string> controlOf(int pid) {
@@ -56,7 +56,7 @@ bool waitForDump(const Control& page, std::uint32_t wish, const fs::path& contro
   const auto over = [&] { return static_cast<std::int32_t>(page.dumpsDone.load() - wish) >= 0; };
   const auto until = std::chrono::steady_clock::now() + kDumpWait;
   while (!over() && fs::exists(control, error) && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(kDumpLook);
+    std::this_thread::sleep_for(kDumpPoll);
   }
   return over();
 }

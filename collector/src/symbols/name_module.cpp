@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kLongestText = 64 << 10;
 
 /// The child's answer for one place, before its two texts.
-struct Told {
+struct SymbolRecord {
   std::uint64_t address;
   std::uint32_t line;
   std::uint32_t functionBytes;
@@ -28,9 +28,9 @@ void tell(int fd, const Symbol& symbol) {
   const auto bounded = [](const std::string& text) {
     return std::min(static_cast<std::uint32_t>(text.size()), kLongestText);
   };
-  const Told told{symbol.address, symbol.line, bounded(symbol.function), bounded(symbol.file)};
-  std::string bytes(reinterpret_cast<const char*>(&told), sizeof told);
-  bytes.append(symbol.function, 0, told.functionBytes).append(symbol.file, 0, told.fileBytes);
+  const SymbolRecord record{symbol.address, symbol.line, bounded(symbol.function), bounded(symbol.file)};
+  std::string bytes(reinterpret_cast<const char*>(&record), sizeof record);
+  bytes.append(symbol.function, 0, record.functionBytes).append(symbol.file, 0, record.fileBytes);
   writeAll(fd, bytes.data(), bytes.size());
 }
 
@@ -57,20 +57,20 @@ void nameIn(const ModuleFile& module, int fd, const std::vector<std::uint64_t>& 
 }
 
 /// Takes what has come as far as it is whole. False where it makes no sense.
-bool takeTold(std::string& bytes, std::vector<Symbol>& symbols, std::size_t& named) {
+bool takeRecords(std::string& bytes, std::vector<Symbol>& symbols, std::size_t& named) {
   std::size_t at = 0;
-  Told told{};
-  while (bytes.size() - at >= sizeof told) {
-    std::memcpy(&told, bytes.data() + at, sizeof told);
-    if (named == symbols.size() || told.functionBytes > kLongestText || told.fileBytes > kLongestText) return false;
-    if (bytes.size() - at - sizeof told < std::size_t{told.functionBytes} + told.fileBytes) break;
-    at += sizeof told;
+  SymbolRecord record{};
+  while (bytes.size() - at >= sizeof record) {
+    std::memcpy(&record, bytes.data() + at, sizeof record);
+    if (named == symbols.size() || record.functionBytes > kLongestText || record.fileBytes > kLongestText) return false;
+    if (bytes.size() - at - sizeof record < std::size_t{record.functionBytes} + record.fileBytes) break;
+    at += sizeof record;
     Symbol& symbol = symbols[named++];
-    symbol.address = told.address;
-    symbol.line = told.line;
-    symbol.function.assign(bytes, at, told.functionBytes);
-    symbol.file.assign(bytes, at + told.functionBytes, told.fileBytes);
-    at += std::size_t{told.functionBytes} + told.fileBytes;
+    symbol.address = record.address;
+    symbol.line = record.line;
+    symbol.function.assign(bytes, at, record.functionBytes);
+    symbol.file.assign(bytes, at + record.functionBytes, record.fileBytes);
+    at += std::size_t{record.functionBytes} + record.fileBytes;
   }
   bytes.erase(0, at);
   return true;
@@ -82,17 +82,17 @@ class Listener {
   explicit Listener(std::vector<Symbol>& symbols) : symbols_(symbols) {}
 
   bool take(std::string& bytes) {
-    if (!told_) {
+    if (!sent_) {
       std::memcpy(&result_, bytes.data(), sizeof result_);
       bytes.erase(0, sizeof result_);
       if (result_ > Naming::Differs) return false;
-      told_ = true;
+      sent_ = true;
     }
-    return takeTold(bytes, symbols_, named_);
+    return takeRecords(bytes, symbols_, named_);
   }
   /// At the end of all its answers.
   [[nodiscard]] Naming result() const {
-    if (!told_) return Naming::Failed;
+    if (!sent_) return Naming::Failed;
     return result_ == Naming::Done && named_ < symbols_.size() ? Naming::Failed : result_;
   }
 
@@ -100,7 +100,7 @@ class Listener {
   std::vector<Symbol>& symbols_;
   std::size_t named_ = 0;
   Naming result_ = Naming::Failed;
-  bool told_ = false;
+  bool sent_ = false;
 };
 
 }  // namespace

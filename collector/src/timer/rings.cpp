@@ -100,7 +100,7 @@ std::uint32_t Rings::tidOf(Source& source, std::uint32_t ownTid) {
   return tid;
 }
 
-void Rings::look(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+void Rings::update(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   findNew(nowNs, into);
   for (auto& source : sources_) {
     // Seen gone first, so that what is read then is all.
@@ -140,9 +140,9 @@ bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vec
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat status {};
-  const bool whole =
+  const bool complete =
       fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && static_cast<std::size_t>(status.st_size) >= sizeof(Ring);
-  void* at = whole ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  void* at = complete ? mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
   ::close(fd);
   if (at == MAP_FAILED) return false;
   auto source = std::make_unique<Source>();
@@ -150,7 +150,7 @@ bool Rings::open(const std::filesystem::path& path, prof::TimeNs nowNs, std::vec
   source->ring.reset(static_cast<Ring*>(at));
   source->guard = prof::MappingGuard(at, sizeof(Ring));
   const Ring& ring = *source->ring;
-  // Else it is still being made; the next look sees it.
+  // Else it is still being made; the next update sees it.
   if (ring.magic.load(std::memory_order_acquire) != Ring::kMagic) return false;
   source->self = {static_cast<std::uint32_t>(ring.pid), ring.pidNamespace, 0};
   source->pid = source->self.pid;
@@ -269,7 +269,7 @@ void Rings::end(Source& source, prof::TimeNs nowNs, bool gone, std::vector<PerfR
     drain(source, nowNs, into);
   }
   untimed_ += ring.untimed.load(std::memory_order_relaxed);
-  // It may have sampled itself since this look began.
+  // It may have sampled itself since this update began.
   if (gone) scan_.leave(source.pid, source.threads, std::max(nowNs, source.lastNs + 1), into);
   std::error_code error;
   std::filesystem::remove(source.path, error);

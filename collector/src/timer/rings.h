@@ -36,7 +36,7 @@ class Rings {
  public:
   /// `scan` outlives it, and learns which processes are here and what CPU time their samples stand for.
   Rings(std::filesystem::path folder, proc::Scan& scan) : folder_(std::move(folder)), scan_(scan) {}
-  void look(prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
+  void update(prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   /// Threads that are not sampled because the kernel gave them no timer.
   [[nodiscard]] std::uint64_t untimed() const;
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "torch/emitter.h"
 #include "torch/memory.h"
 #include "torch/observer.h"
 #include "torch/program_steps.h"
-#include "torch/speaker.h"
 
 // The functions that the start-up hook (collector/python) and the package (python/lacuna) call. Numbers and texts only;
 // pointers are valid for the call.
@@ -25,7 +25,7 @@ LACUNA_ENTRY_POINT int lacunaTorchObserve(std::uint32_t scopes, std::uint32_t us
   return static_cast<int>(observe(scopes, userScope, withInputs != 0));
 }
 LACUNA_ENTRY_POINT void lacunaTorchExecutions(int on) {
-  sayExecutions(on != 0);
+  emitExecutions(on != 0);
 }
 LACUNA_ENTRY_POINT void lacunaTorchExpectSequence(std::int64_t expected) {
   expectSequence(expected);
@@ -59,7 +59,7 @@ LACUNA_ENTRY_POINT int lacunaTorchOpenStep(std::uint64_t index, std::uint64_t sa
   return openStep(index, samples);
 }
 LACUNA_ENTRY_POINT void lacunaTorchProgramStep(std::int64_t beginNs, std::int64_t endNs) {
-  sayProgramStep(beginNs, endNs);
+  emitProgramStep(beginNs, endNs);
 }
 LACUNA_ENTRY_POINT int lacunaTorchOpenLoader(const char* stage, std::uint64_t batch, std::uint32_t loader,
                                              std::int32_t worker) {

@@ -96,7 +96,7 @@ std::optional<std::size_t> placeOfShape(const CarefulReader& reader, const Trial
 class Line {
  public:
   static constexpr std::size_t kSpare = 8;  // for the mark of a cut and the end
-  Line(char* text, std::size_t room) : begin_(text), at_(text), end_(text + room - kSpare), whole_(text) {}
+  Line(char* text, std::size_t room) : begin_(text), at_(text), end_(text + room - kSpare), complete_(text) {}
   void put(char c) {
     if (at_ < end_) *at_++ = c;
   }
@@ -122,13 +122,13 @@ class Line {
   }
   /// Marks the end of an item. A cut falls behind one.
   void endItem() {
-    if (at_ < end_) whole_ = at_;
+    if (at_ < end_) complete_ = at_;
   }
   [[nodiscard]] bool full() const { return at_ == end_; }
   std::size_t finish() {
     constexpr std::string_view kMore = " ...";
     if (full()) {
-      at_ = whole_;
+      at_ = complete_;
       end_ += kMore.size();
       put(kMore);
     }
@@ -140,7 +140,7 @@ class Line {
   char* begin_;
   char* at_;
   char* end_;
-  char* whole_;
+  char* complete_;
 };
 
 /// False for what is no tensor: PyTorch's object for "none" has a type that is not in the table.

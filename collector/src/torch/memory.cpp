@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "torch/speaker.h"
+#include "torch/emitter.h"
 
 namespace lacuna::collector::torch {
 namespace {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "torch/emitter.h"
 #include "torch/inputs.h"
-#include "torch/speaker.h"
 
 namespace lacuna::collector::torch {
 namespace {
@@ -67,7 +67,7 @@ pid_t threadId() {
   return id;
 }
 
-void lookForSequence(const RecordFunction& function) {
+void readSequence(const RecordFunction& function) {
   ++rounds;
   for (std::size_t i = 0; i < std::size(candidates); ++i) {
     std::int64_t value = 0;
@@ -80,7 +80,7 @@ void conductTrial(const RecordFunction& function) {
   if (threadId() != watcher) return;
   switch (trial.exchange(Trial::None)) {
     case Trial::Sequence:
-      return lookForSequence(function);
+      return readSequence(function);
     case Trial::Operands:
       return inputs.tryOperands(&function, trialTensors);
     case Trial::List:
@@ -219,7 +219,7 @@ bool stopObserving() {
   return true;
 }
 
-void sayExecutions(bool on) {
+void emitExecutions(bool on) {
   executions.store(on);
 }
 

@@ -26,7 +26,7 @@ Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs
 bool stopObserving();
 
 /// From now on reports the outermost operators of the main thread as executions of the CPU device too, or no longer.
-void sayExecutions(bool on);
+void emitExecutions(bool on);
 /// Another recording has begun, which does not know the CPU's queue.
 void announceQueueAgain();
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "torch/speaker.h"
+#include "torch/emitter.h"
 
 namespace lacuna::collector::torch {
 namespace {
@@ -53,7 +53,7 @@ struct ProgramSteps {
 
 }  // namespace
 
-void sayProgramStep(std::int64_t beginNs, std::int64_t endNs) {
+void emitProgramStep(std::int64_t beginNs, std::int64_t endNs) {
   if (!listening()) return;
   static const ProgramSteps steps;
   const ProgramStep step{beginNs, endNs, "step", kStepCategory};

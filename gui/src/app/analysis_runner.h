@@ -5,20 +5,11 @@
 #include <QObject>
 #include <functional>
 
-#include "app/long_job.h"
-#include "app/trace.h"
-#include "lacuna/analyzer/analysis.h"
-#include "lacuna/analyzer/charts.h"
-#include "lacuna/analyzer/whatif.h"
+#include "base/findings.h"
+#include "base/long_job.h"
+#include "base/trace.h"
 
 namespace lacuna::gui {
-
-/// The analyses of one trace and the model that plays changes on it (none where there is no device work).
-struct Findings {
-  std::shared_ptr<const analyzer::Analysis> analysis;
-  std::shared_ptr<const analyzer::Simulator> simulator;
-  QString problem;  ///< why there is no analysis
-};
 
 /// Analyses a trace on a thread of its own. One at a time: start() abandons the analysis under way, and nothing is
 /// heard of it any more. Signals arrive on the thread that the runner lives on.
@@ -42,7 +33,7 @@ class AnalysisRunner : public QObject {
   /// Everything that start() began is done.
   void settled();
   /// Follows finished(), where the trace has device work.
-  void stripsReady(const std::shared_ptr<const std::vector<lacuna::analyzer::LedgerStrip>>& strips);
+  void stripsReady(const lacuna::gui::LedgerStrips& strips);
 
  private:
   Analyse analyse_ = &analyzer::analyse;

@@ -10,7 +10,7 @@ namespace lacuna::gui {
 
 namespace {
 
-struct Look {
+struct Reading {
   TracePtr trace;  ///< null when it could not be read just now
   bool complete = false;
 };
@@ -26,7 +26,7 @@ bool isComplete(const QString& path) {
 
 LiveFollower::LiveFollower(QObject* parent) : QObject(parent) {
   timer_.setInterval(kEveryMs);
-  connect(&timer_, &QTimer::timeout, this, &LiveFollower::look);
+  connect(&timer_, &QTimer::timeout, this, &LiveFollower::check);
 }
 
 void LiveFollower::watch(const QString& path, qint64 size) {
@@ -45,31 +45,31 @@ void LiveFollower::watch(const QString& path, qint64 size) {
 void LiveFollower::stop() {
   timer_.stop();
   job_.cancel();
-  followed_.reset();  // an abandoned look may still be using it
+  followed_.reset();  // an abandoned check may still be using it
   live_ = false;
 }
 
-void LiveFollower::look() {
+void LiveFollower::check() {
   const qint64 size = QFileInfo(path_).size();
   if (job_.busy() || !followed_ || size == size_) return;
   size_ = size;
   job_.start(
       this,
       [path = path_, size, followed = followed_](const Job::Wanted& wanted) {
-        Look look;
+        Reading reading;
         auto store = followed->store.poll();
-        look.complete = followed->store.finished();
-        if (!store || !*store) return look;
+        reading.complete = followed->store.finished();
+        if (!store || !*store) return reading;
         auto tracks = followed->tracks.layOut(**store, [&](double) { return wanted(); });
-        if (tracks) look.trace = makeTrace(path, *store, *tracks, size);
-        return look;
+        if (tracks) reading.trace = makeTrace(path, *store, *tracks, size);
+        return reading;
       },
-      [this](const Look& look) {
-        if (look.trace) {
-          live_ = !look.complete;
-          Q_EMIT grew(look.trace);
+      [this](const Reading& reading) {
+        if (reading.trace) {
+          live_ = !reading.complete;
+          Q_EMIT grew(reading.trace);
         }
-        if (!look.complete) return;
+        if (!reading.complete) return;
         live_ = false;
         timer_.stop();
         Q_EMIT ended();

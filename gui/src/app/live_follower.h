@@ -5,15 +5,15 @@
 #include <QObject>
 #include <QTimer>
 
-#include "app/job.h"
-#include "app/trace.h"
+#include "base/job.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/analyzer/store.h"
 
 namespace lacuna::gui {
 
 /// Watches the .lcn file of an open trace that is still being recorded, and hands out the trace anew whenever the file
-/// has grown. The thread pool reads and lays out the additions, one look at a time.
+/// has grown. The thread pool reads and lays out the additions, one check at a time.
 class LiveFollower : public QObject {
   Q_OBJECT
 
@@ -29,7 +29,7 @@ class LiveFollower : public QObject {
   [[nodiscard]] bool live() const { return live_; }
   [[nodiscard]] bool watching() const { return timer_.isActive(); }
   /// Looks now instead of at the next second.
-  void look();
+  void check();
 
  Q_SIGNALS:
   void grew(const lacuna::gui::TracePtr& trace);

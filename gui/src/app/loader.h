@@ -7,8 +7,8 @@
 #include <atomic>
 #include <functional>
 
-#include "app/long_job.h"
-#include "app/trace.h"
+#include "base/long_job.h"
+#include "base/trace.h"
 
 namespace lacuna::gui {
 

@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (request.screenshot.isEmpty()) {
-    window.restoreLook();
+    window.restoreAppearance();
   } else {
     window.setDark(true);
   }

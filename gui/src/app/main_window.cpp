@@ -3,45 +3,31 @@
 #include "app/main_window.h"
 
 #include <QApplication>
-#include <QCheckBox>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QLineEdit>
 #include <QMimeData>
 #include <QScreen>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QTabBar>
-#include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <climits>
 
 #include "app/live_follower.h"
 #include "app/loader.h"
-#include "app/query_runner.h"
 #include "app/session.h"
 #include "app/style.h"
+#include "base/desk.h"
+#include "base/words.h"
 #include "lacuna/prof/amounts.h"
-#include "models/analysis_tables.h"
-#include "timeline/text.h"
-#include "views/compare_page.h"
-#include "views/flame_page.h"
-#include "views/histogram_view.h"
-#include "views/memory_page.h"
-#include "views/overview_page.h"
-#include "views/page.h"
+#include "views/page_list.h"
 #include "views/parts.h"
-#include "views/sql_page.h"
 #include "views/start_pages.h"
-#include "views/steps_page.h"
-#include "views/table_page.h"
-#include "views/timeline_page.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -51,7 +37,11 @@ constexpr qint64 kAnalysisPause = 4;  // times as long as an analysis takes
 }  // namespace
 
 MainWindow::MainWindow(QWidget* parent)
-    : QMainWindow(parent), loader_(new Loader(this)), live_(new LiveFollower(this)), runner_(new AnalysisRunner(this)) {
+    : QMainWindow(parent),
+      loader_(new Loader(this)),
+      live_(new LiveFollower(this)),
+      runner_(new AnalysisRunner(this)),
+      desk_(new Desk(this)) {
   setWindowTitle(QStringLiteral("Lacuna"));
   setAcceptDrops(true);
   resize(1440, 900);
@@ -85,7 +75,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(tabs_, &QTabBar::currentChanged, this, [this](int index) {
     pages_->setCurrentIndex(index);
     // Keys go to what the page is about, unless it is the tabs that are walked through.
-    if (!tabs_->hasFocus()) static_cast<Page*>(pages_->currentWidget())->subject()->setFocus();
+    if (!tabs_->hasFocus()) current()->subject()->setFocus();
   });
 
   summary_ = new QLabel(this);
@@ -105,18 +95,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(loader_, &Loader::opened, this, &MainWindow::showTrace);
   connect(loader_, &Loader::failed, this, &MainWindow::showFailure);
   connect(loader_, &Loader::cancelled, this, [this] { states_->setCurrentIndex(trace_ ? 3 : 0); });
-  connect(runner_, &AnalysisRunner::progressed, overview_, &OverviewPage::setProgress);
-  connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
-  connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
-    if (findings_.analysis) {  // of a recording that has grown: the pages go on showing the last one
-      tell(tr("What was added could not be analysed: %1").arg(message));
-    } else {
-      findings_ = {nullptr, nullptr, message};
-      overview_->setFailure(message);
-    }
-    Q_EMIT analysisShown();
-  });
-  connectPages();
+  connectRunner();
   connect(loading_, &LoadingPage::cancelClicked, loader_, &Loader::cancel);
   connect(welcome_, &WelcomePage::openClicked, this, &MainWindow::chooseFile);
   connect(welcome_, &WelcomePage::recentClicked, this, &MainWindow::openFile);
@@ -125,7 +104,7 @@ MainWindow::MainWindow(QWidget* parent)
   connect(error_, &ErrorPage::retryClicked, this, &MainWindow::openFile);
 }
 
-void MainWindow::restoreLook() {
+void MainWindow::restoreAppearance() {
   const QSettings settings;
   if (!restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray())) {
     // The first time: as much of the screen as is of use, and never more than there is beside a window's frame.
@@ -133,43 +112,42 @@ void MainWindow::restoreLook() {
     resize(size().expandedTo(room * 3 / 5).boundedTo(room - QSize(16, 56)));
   }
   setDark(settings.value(QStringLiteral("dark"), true).toBool());
-  timeline_->restoreLayout(settings.value(QStringLiteral("timelineSplit")).toByteArray());
+  for (Page* page : all_) page->restoreAppearance(settings);
   welcome_->setRecent(settings.value(QStringLiteral("recent")).toStringList());
 }
 
 MainWindow::~MainWindow() = default;
 
 void MainWindow::makePages() {
-  overview_ = new OverviewPage(pages_);
-  timeline_ = new TimelinePage(pages_);
-  steps_ = new StepsPage(pages_);
-  memory_ = new MemoryPage(pages_);
-  kernels_ = new TablePage(tr("Kernels"), tr("This trace records no device work."), pages_);
-  operators_ = new TablePage(tr("Operators"), tr("This trace records no operators."), pages_);
-  kernelTimes_ = new HistogramView(analyzer::TrackKind::Work, kernels_);
-  kernels_->setDetail(kernelTimes_);
-  connect(kernels_, &TablePage::nameSelected, kernelTimes_, &HistogramView::setName);
-  byShapes_ = new QCheckBox(tr("by input shapes"), operators_);
-  operators_->addControl(byShapes_);
-  connect(byShapes_, &QCheckBox::toggled, this, &MainWindow::fillOperators);
-  operatorTimes_ = new HistogramView(analyzer::TrackKind::Ranges, operators_);
-  operators_->setDetail(operatorTimes_);
-  connect(operators_, &TablePage::nameSelected, operatorTimes_, &HistogramView::setName);
-  flame_ = new FlamePage(pages_);
-  sql_ = new SqlPage(pages_);
-  compare_ = new ComparePage(pages_);
-  addPage(QStringLiteral("overview"), tr("Overview"), overview_);
-  addPage(QStringLiteral("timeline"), tr("Timeline"), timeline_);
-  addPage(QStringLiteral("steps"), tr("Steps"), steps_);
-  addPage(QStringLiteral("memory"), tr("Memory"), memory_);
-  addPage(QStringLiteral("kernels"), tr("Kernels"), kernels_);
-  addPage(QStringLiteral("operators"), tr("Operators"), operators_);
-  addPage(QStringLiteral("flame"), tr("Flame graph"), flame_);
-  addPage(QStringLiteral("sql"), tr("SQL"), sql_);
-  addPage(QStringLiteral("compare"), tr("Compare"), compare_);
+  for (const PageEntry& entry : allPages()) all_.push_back(entry.make(*desk_, pages_));
+  for (std::size_t n = 0; n < all_.size(); ++n) {
+    const PageEntry& entry = allPages()[n];
+    pages_->addWidget(all_[n]);
+    const int tab = tabs_->addTab(tr(entry.title));
+    tabs_->setTabData(tab, QString::fromLatin1(entry.name));
+    connect(all_[n], &Page::wanted, this, [this, tab] { tabs_->setCurrentIndex(tab); });
+  }
+  connect(desk_, &Desk::messageWanted, this, &MainWindow::tell);
 }
 
-void MainWindow::connectPages() {
+Page* MainWindow::current() const {
+  return all_[static_cast<std::size_t>(pages_->currentIndex())];
+}
+
+void MainWindow::connectRunner() {
+  connect(runner_, &AnalysisRunner::progressed, this, [this](double share) {
+    for (Page* page : all_) page->setProgress(share);
+  });
+  connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
+  connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
+    if (findings_.analysis) {  // of a recording that has grown: the pages go on showing the last one
+      tell(tr("The new events could not be analysed: %1").arg(message));
+    } else {
+      findings_ = {nullptr, nullptr, message};
+      for (Page* page : all_) page->setFailure(message);
+    }
+    Q_EMIT analysisShown();
+  });
   connect(live_, &LiveFollower::grew, this, &MainWindow::showGrown);
   connect(live_, &LiveFollower::ended, this, [this] {
     showSummary();
@@ -181,94 +159,31 @@ void MainWindow::connectPages() {
   });
   analyseLater_.setSingleShot(true);
   connect(&analyseLater_, &QTimer::timeout, this, &MainWindow::analyse);
-  connect(runner_, &AnalysisRunner::stripsReady, timeline_->view(), &TimelineView::setLedgers);
-  connect(overview_, &OverviewPage::evidenceWanted, this, &MainWindow::showOnTimeline);
-  connect(overview_, &OverviewPage::nameWanted, this, &MainWindow::findOnTimeline);
-  connect(overview_, &OverviewPage::findingWanted, this, &MainWindow::showFinding);
-  connect(timeline_, &TimelinePage::playWanted, this, &MainWindow::playChange);
-  connect(memory_, &MemoryPage::momentPicked, timeline_->view(), &TimelineView::setCursorMark);
-  connect(timeline_->view(), &TimelineView::momentPicked, memory_, &MemoryPage::setCursorMark);
-  connect(memory_, &MemoryPage::momentWanted, this, [this](prof::TimeNs at) {
-    const prof::TimeNs around = (trace_->tracks->span.endNs - trace_->tracks->span.startNs) / 100;
-    showOnTimeline({{at - around, at + around}}, QString());
+  connect(runner_, &AnalysisRunner::stripsReady, this, [this](const LedgerStrips& strips) {
+    for (Page* page : all_) page->setLedgers(strips);
   });
-  connect(memory_, &MemoryPage::lifetimesWanted, this, &MainWindow::showOnTimeline);
-  for (TablePage* page : {kernels_, operators_}) {
-    connect(page, &TablePage::nameActivated, this, &MainWindow::findOnTimeline);
-  }
-  for (TablePage* page : pages_->findChildren<TablePage*>()) {
-    connect(page, &TablePage::said, this, &MainWindow::tell);
-  }
-  connect(flame_, &FlamePage::said, this, &MainWindow::tell);
-  connect(runner_, &AnalysisRunner::stripsReady, steps_->stack(), &StepStack::setLedgers);
-  connect(steps_, &StepsPage::stepActivated, this, [this](std::size_t n) {
-    const analyzer::Step& step = findings_.analysis->steps.all[n];
-    showOnTimeline({{step.startNs, step.endNs}}, QString::fromStdString(step.name));
-  });
-  connect(flame_, &FlamePage::nameActivated, this, &MainWindow::findOnTimeline);
-  connect(compare_, &ComparePage::nameActivated, this, &MainWindow::findOnTimeline);
-  connect(timeline_->view(), &TimelineView::areaChanged, this,
-          [this] { flame_->setWindow(timeline_->view()->area()); });
-}
-
-void MainWindow::showFinding(std::size_t n) {
-  showPage(QStringLiteral("timeline"));
-  timeline_->showFinding(findings_.analysis->of<analyzer::Findings>()[n], *findings_.analysis);
-}
-
-void MainWindow::playChange(const QString& change) {
-  showPage(QStringLiteral("overview"));
-  overview_->playChange(change);
-}
-
-void MainWindow::findOnTimeline(const QString& name) {
-  showPage(QStringLiteral("timeline"));
-  timeline_->search()->setText(name);
-  timeline_->findNext(true);
-}
-
-void MainWindow::addPage(const QString& name, const QString& title, Page* page) {
-  pages_->addWidget(page);
-  tabs_->setTabData(tabs_->addTab(title), name);
-}
-
-void MainWindow::showOnTimeline(const std::vector<prof::TimeWindow>& windows, const QString& caption) {
-  showPage(QStringLiteral("timeline"));
-  timeline_->showEvidence(windows, caption);
 }
 
 void MainWindow::showFindings(const Findings& findings) {
   findings_ = findings;
-  overview_->setFindings(findings);
-  memory_->setAnalysis(findings.analysis);
-  kernels_->renewTable(kernelTableOf(*findings.analysis));
-  if (!kernels_->table()->currentIndex().isValid()) kernels_->showSourceRow(0);
-  fillOperators();
-  steps_->setAnalysis(findings.analysis);
-  compare_->setAnalysis(findings.analysis);
+  for (Page* page : all_) page->setFindings(findings);
   Q_EMIT analysisShown();
 }
 
-void MainWindow::fillOperators() {
-  if (!findings_.analysis) return;
-  operators_->renewTable(operatorTableOf(*findings_.analysis, byShapes_->isChecked()));
-  if (!operators_->table()->currentIndex().isValid()) operators_->showSourceRow(0);
-}
-
-void MainWindow::saveLook() {
+void MainWindow::saveAppearance() {
   if (!remembering_) return;
   QSettings settings;
   settings.setValue(QStringLiteral("dark"), dark_);
   settings.setValue(QStringLiteral("geometry"), saveGeometry());
-  settings.setValue(QStringLiteral("timelineSplit"), timeline_->saveLayout());
+  for (const Page* page : all_) page->saveAppearance(settings);
 }
 
 void MainWindow::saveSession() {
-  if (remembering_ && trace_) saveTraceSession(*trace_, *timeline_->view(), page());
+  if (remembering_ && trace_) saveTraceSession(*trace_, all_, page());
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  saveLook();
+  saveAppearance();
   saveSession();
   QMainWindow::closeEvent(event);
 }
@@ -276,14 +191,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 void MainWindow::setDark(bool dark) {
   dark_ = dark;
   applyStyle(*qApp, dark);
-  timeline_->setDark(dark);
-  overview_->setDark(dark);
-  memory_->setDark(dark);
-  for (HistogramView* times : {kernelTimes_, operatorTimes_}) times->setDark(dark);
-  steps_->setDark(dark);
-  flame_->setDark(dark);
-  sql_->setDark(dark);
-  compare_->setDark(dark);
+  for (Page* page : all_) page->setDark(dark);
 }
 
 QStringList MainWindow::pageNames() const {
@@ -303,7 +211,7 @@ bool MainWindow::showPage(const QString& name) {
 }
 
 bool MainWindow::busy() const {
-  return runner_->busy() || overview_->busy() || flame_->busy() || timeline_->busy() || memory_->busy() || sql_->busy();
+  return runner_->busy() || std::any_of(all_.begin(), all_.end(), [](const Page* page) { return page->busy(); });
 }
 
 QString MainWindow::state() const {
@@ -328,28 +236,20 @@ void MainWindow::showTrace(const TracePtr& trace) {
   trace_ = trace;
   protectFile(trace->path);
   findings_ = {};
-  overview_->setWaiting();
-  memory_->setTrace(trace);
-  kernels_->setTable({});
-  operators_->setTable({});
-  for (HistogramView* times : {kernelTimes_, operatorTimes_}) times->setTrace(trace);
-  steps_->setTrace(trace);
-  flame_->setTrace(trace);
-  sql_->setTrace(trace);
-  compare_->setAnalysis(nullptr);
   live_->stop();
   analysisMs_ = 0;
   analyseAgain_ = false;
   analyseLater_.stop();
   analysisClock_.start();
   runner_->start(trace);
-  timeline_->setTrace(trace);
+  for (Page* page : all_) page->setTrace(trace);
   states_->setCurrentIndex(3);
   showSummary();
   remember(trace->path);
   fillRecent();
-  showPage(remembering_ ? restoreTraceSession(*trace_, *timeline_->view()) : QStringLiteral("overview"));
-  static_cast<Page*>(pages_->currentWidget())->subject()->setFocus();  // also where it was shown before
+  const QString first = pageNames().front();
+  showPage(remembering_ ? restoreTraceSession(*trace_, all_, first) : first);
+  current()->subject()->setFocus();  // also where it was shown before
   live_->watch(trace->path, trace->fileBytes);
   Q_EMIT traceShown();
 }
@@ -391,12 +291,7 @@ void MainWindow::analyse() {
 
 void MainWindow::showGrown(const TracePtr& trace) {
   trace_ = trace;
-  timeline_->setGrown(trace);
-  for (HistogramView* times : {kernelTimes_, operatorTimes_}) times->setGrown(trace);
-  steps_->setGrown(trace);
-  flame_->setGrown(trace);
-  memory_->setGrown(trace);
-  sql_->setGrown(trace);
+  for (Page* page : all_) page->setGrown(trace);
   showSummary();
   analyse();
   Q_EMIT traceGrew();
@@ -426,7 +321,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
   if (files.isEmpty()) return;
   openFile(files[0]);
   // Two at once are there to be compared.
-  if (files.size() > 1) compare_->openSecond(files[1]);
+  if (files.size() > 1) Q_EMIT desk_->secondWanted(files[1]);
 }
 
 }  // namespace lacuna::gui

@@ -5,12 +5,13 @@
 #include <QElapsedTimer>
 #include <QMainWindow>
 #include <QTimer>
+#include <vector>
 
 #include "app/analysis_runner.h"
-#include "app/trace.h"
+#include "base/page.h"
+#include "base/trace.h"
 
 class QAction;
-class QCheckBox;
 class QLabel;
 class QMenu;
 class QStackedWidget;
@@ -18,23 +19,15 @@ class QTabBar;
 
 namespace lacuna::gui {
 
-class ComparePage;
+class Desk;
 class ErrorPage;
-class FlamePage;
-class HistogramView;
 class LiveFollower;
 class Loader;
 class LoadingPage;
-class MemoryPage;
-class OverviewPage;
-class Page;
-class SqlPage;
-class StepsPage;
-class TablePage;
-class TimelinePage;
 class WelcomePage;
 
-/// The window: the pages of one trace behind tabs, or what stands in for them while there is none.
+/// The window: the pages of one trace behind tabs, or what stands in for them while there is none. It knows pages by
+/// the interface Page alone; views/page_list names them.
 class MainWindow : public QMainWindow {
   Q_OBJECT
 
@@ -49,32 +42,27 @@ class MainWindow : public QMainWindow {
   /// The name of the page that is shown.
   [[nodiscard]] QString page() const;
   void setDark(bool dark);
-  /// Size, place, theme, the timeline's columns and the recent traces of the last time.
-  void restoreLook();
+  /// Size, place, theme, the looks of the pages and the recent traces of the last time.
+  void restoreAppearance();
   /// A window that forgets writes nothing to the settings, and opens a trace as if for the first time.
   void setRemembering(bool on) { remembering_ = on; }
   /// The current page as .png or .svg, or as what else Qt writes; a name without a format gets a PNG. `problem` gets
   /// the reason why it could not be written.
   bool savePictureTo(const QString& path, QString* problem = nullptr);
-  /// The figures of the current page as comma-separated values; empty where it has none. `cut` states if there are more
-  /// of them than that.
-  [[nodiscard]] QString pageCsv(bool* cut = nullptr) const;
+  /// The figures of the current page.
+  [[nodiscard]] Figures figures() const { return current()->figures(); }
   /// Writes such figures, and reports it in the status bar.
-  void writeData(const QString& path, const QString& csv, bool cut);
+  void writeData(const QString& path, const Figures& figures);
 
   [[nodiscard]] const TracePtr& trace() const { return trace_; }
   [[nodiscard]] Loader* loader() const { return loader_; }
   [[nodiscard]] LiveFollower* live() const { return live_; }
   [[nodiscard]] AnalysisRunner* runner() const { return runner_; }
-  [[nodiscard]] TimelinePage* timeline() const { return timeline_; }
-  [[nodiscard]] OverviewPage* overview() const { return overview_; }
-  [[nodiscard]] MemoryPage* memory() const { return memory_; }
-  [[nodiscard]] TablePage* kernels() const { return kernels_; }
-  [[nodiscard]] TablePage* operators() const { return operators_; }
-  [[nodiscard]] StepsPage* steps() const { return steps_; }
-  [[nodiscard]] FlamePage* flame() const { return flame_; }
-  [[nodiscard]] SqlPage* sql() const { return sql_; }
-  [[nodiscard]] ComparePage* compare() const { return compare_; }
+  /// The page of this class.
+  template <class OnePage>
+  [[nodiscard]] OnePage* pageOf() const {
+    return findChild<OnePage*>();
+  }
   [[nodiscard]] const Findings& findings() const { return findings_; }
   [[nodiscard]] ErrorPage* errorPage() const { return error_; }
   /// Something is still being worked out in the background.
@@ -98,14 +86,18 @@ class MainWindow : public QMainWindow {
   void closeEvent(QCloseEvent* event) override;
 
  private:
-  void addPage(const QString& name, const QString& title, Page* page);
+  void makePages();
+  void connectRunner();
+  [[nodiscard]] Page* current() const;
   void makeMenus();
   void makeFileMenu();
   void makeViewMenu();
   void makeGoMenu();
   void makeHelpMenu();
-  /// The commands that pages offer as buttons and keys of their own, by name for the palette.
-  void makePageCommands();
+  /// Makes the commands that all pages have for this place. `menu` is null for the palette. In the Go menu a line
+  /// separates the pages.
+  void addCommands(Command::Place place, QMenu* menu);
+  [[nodiscard]] QAction* makeAction(const Command& command, Page* page);
   void chooseFile();
   void showTrace(const TracePtr& trace);
   void showGrown(const TracePtr& trace);
@@ -116,25 +108,19 @@ class MainWindow : public QMainWindow {
   void analyse();
   void remember(const QString& path);
   void showFindings(const Findings& findings);
-  void saveLook();
+  void saveAppearance();
   void saveSession();
   /// In the status bar, for some seconds.
   void tell(const QString& what);
   void savePicture();
   void copyPicture();
   void saveData();
-  void fillOperators();
   void fillRecent();
-  void showFinding(std::size_t n);
-  void playChange(const QString& change);
-  void findOnTimeline(const QString& name);
-  void makePages();
-  void connectPages();
-  void showOnTimeline(const std::vector<prof::TimeWindow>& windows, const QString& caption);
 
   Loader* loader_;
   LiveFollower* live_;
   AnalysisRunner* runner_;
+  Desk* desk_;
   TracePtr trace_;
   Findings findings_;
   bool dark_ = true;
@@ -142,7 +128,8 @@ class MainWindow : public QMainWindow {
   QStackedWidget* pages_;
   QTabBar* tabs_;
   QMenu* recentMenu_ = nullptr;
-  QList<QAction*> pageCommands_;
+  std::vector<Page*> all_;        ///< in the order of the page bar
+  QList<QAction*> pageCommands_;  ///< that are in no menu
   QLabel* summary_;
   QLabel* warnings_;
   QAction* warningsAction_ = nullptr;
@@ -155,18 +142,6 @@ class MainWindow : public QMainWindow {
   WelcomePage* welcome_;
   LoadingPage* loading_;
   ErrorPage* error_;
-  OverviewPage* overview_;
-  TimelinePage* timeline_;
-  MemoryPage* memory_;
-  TablePage* kernels_;
-  TablePage* operators_;
-  HistogramView* kernelTimes_;
-  HistogramView* operatorTimes_;
-  QCheckBox* byShapes_;
-  StepsPage* steps_;
-  FlamePage* flame_;
-  SqlPage* sql_;
-  ComparePage* compare_;
 };
 
 }  // namespace lacuna::gui

@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
 #include <QBuffer>
-#include <QCheckBox>
 #include <QClipboard>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QFontMetrics>
-#include <QLineEdit>
 #include <QMenuBar>
 #include <QPainter>
 #include <QSettings>
@@ -18,16 +16,8 @@
 
 #include "app/dialogs.h"
 #include "app/main_window.h"
-#include "views/compare_page.h"
-#include "views/flame_page.h"
-#include "views/memory_page.h"
-#include "views/overview_page.h"
+#include "base/words.h"
 #include "views/parts.h"
-#include "views/sql_page.h"
-#include "views/steps_page.h"
-#include "views/table_page.h"
-#include "views/timeline_page.h"
-#include "views/words.h"
 
 /// The window's menus and commands, and what they save and copy.
 namespace lacuna::gui {
@@ -61,7 +51,7 @@ void MainWindow::makeMenus() {
   makeFileMenu();
   makeViewMenu();
   makeGoMenu();
-  makePageCommands();
+  addCommands(Command::Place::Palette, nullptr);
   makeHelpMenu();
 }
 
@@ -71,10 +61,7 @@ void MainWindow::makeFileMenu() {
   recentMenu_ = file->addMenu(tr("Open &recent"));
   connect(recentMenu_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
   fillRecent();
-  file->addAction(tr("&Compare with…"), this, [this] {
-    showPage(QStringLiteral("compare"));
-    compare_->choose();
-  });
+  addCommands(Command::Place::FileMenu, file);
   file->addAction(tr("&Save picture…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), this, &MainWindow::savePicture);
   file->addAction(tr("Copy &picture"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this, &MainWindow::copyPicture);
   file->addAction(tr("Save &data of the page…"), QKeySequence(Qt::CTRL | Qt::Key_E), this, &MainWindow::saveData);
@@ -101,78 +88,31 @@ void MainWindow::showWarnings() {
   showText(this, tr("Warnings about the file"), warnings.join(QLatin1Char('\n')));
 }
 
-/// Keys that the timeline takes itself, with or without Ctrl, stand after a tab: a menu shows them and claims none.
 void MainWindow::makeGoMenu() {
-  QMenu* go = menuBar()->addMenu(tr("&Go"));
-  TimelineView* timeline = timeline_->view();
-  go->addAction(tr("&Find events…"), QKeySequence::Find, this, [this] {
-    showPage(QStringLiteral("timeline"));
-    timeline_->search()->setFocus();
-    timeline_->search()->selectAll();
-  });
-  const auto add = [this, go](const QString& text, auto&& act) {
-    go->addAction(text, this, [this, act] {
-      showPage(QStringLiteral("timeline"));  // where it can be seen
-      act();
-    });
-  };
-  add(tr("&Whole trace\tHome"), [timeline] { timeline->fit(); });
-  add(tr("&End of the trace\tEnd"), [timeline] { timeline->toEnd(); });
-  add(tr("&Zoom to the selection\tF"), [timeline] { timeline->zoomToSelection(); });
-  add(tr("&Back\tAlt+←"), [timeline] { timeline->back(); });
-  add(tr("F&orward\tAlt+→"), [timeline] { timeline->forward(); });
-  add(tr("Between &launch and kernel\tL"), [this] { timeline_->followLink(); });
-  add(tr("Show or fold counters at &zero"), [timeline] { timeline->toggleQuiet(); });
-  add(tr("Set or clear a book&mark\tB"), [this] { timeline_->toggleBookmark(); });
-  add(tr("Write a &note on a bookmark…\tN"), [this] { timeline_->askForNote(); });
-  add(tr("Ne&xt bookmark\tJ"), [timeline] { timeline->jumpToBookmark(1); });
-  add(tr("Pre&vious bookmark\tShift+J"), [timeline] { timeline->jumpToBookmark(-1); });
-  go->addSeparator();
-  go->addAction(tr("To the memory &peak"), this, [this] {
-    if (!findings_.analysis || !findings_.analysis->of<analyzer::MemoryTables>().all.present) return;
-    showPage(QStringLiteral("memory"));
-    memory_->setCursorMark(findings_.analysis->of<analyzer::MemoryTables>().all.peakAtNs);
-  });
+  addCommands(Command::Place::GoMenu, menuBar()->addMenu(tr("&Go")));
 }
 
-void MainWindow::makePageCommands() {
-  TimelineView* timeline = timeline_->view();
-  const auto add = [this](const QString& text, const QString& page, auto&& act) {
-    auto* action = new QAction(text, this);
-    connect(action, &QAction::triggered, this, [this, page, act] {
-      showPage(page);
-      act();
-    });
-    pageCommands_ << action;
-  };
-  const QString onTimeline = QStringLiteral("timeline");
-  add(tr("Timeline: next event found\tEnter"), onTimeline, [this] { timeline_->findNext(true); });
-  add(tr("Timeline: previous event found\tShift+Enter"), onTimeline, [this] { timeline_->findNext(false); });
-  add(tr("Timeline: filter tracks…\t/"), onTimeline, [timeline] { Q_EMIT timeline->filterWanted(); });
-  add(tr("Timeline: the row above\tAlt+↑"), onTimeline, [timeline] { timeline->moveRow(-1); });
-  add(tr("Timeline: the row below\tAlt+↓"), onTimeline, [timeline] { timeline->moveRow(1); });
-  add(tr("Timeline: collapse or open the row\tC"), onTimeline, [timeline] { timeline->toggleCurrentRow(false); });
-  add(tr("Timeline: collapse or open all groups\tShift+C"), onTimeline, [timeline] { timeline->toggleAllGroups(); });
-  add(tr("Timeline: pin the row, or not\tP"), onTimeline, [timeline] { timeline->toggleCurrentRow(true); });
-  add(tr("Timeline: select a stretch, later\tShift+→"), onTimeline, [timeline] { timeline->extendArea(1); });
-  add(tr("Timeline: select a stretch, earlier\tShift+←"), onTimeline, [timeline] { timeline->extendArea(-1); });
-  add(tr("Timeline: measure from the selected event, or no longer\tM"), onTimeline,
-      [timeline] { timeline->measure(); });
-  add(tr("Timeline: forget the selection\tEsc"), onTimeline, [timeline] { timeline->clearSelection(); });
-  add(tr("Steps: longest first, or in the order of the run"), QStringLiteral("steps"),
-      [this] { steps_->longestFirst()->toggle(); });
-  const std::pair<const char*, QString> lists[] = {{"alive", tr("Memory: what is alive")},
-                                                   {"edits", tr("Memory: lower the peak")},
-                                                   {"allocator", tr("Memory: allocator")},
-                                                   {"leaks", tr("Memory: leaks")},
-                                                   {"advice", tr("Memory: advice")}};
-  for (const auto& [tab, text] : lists) {
-    add(text, QStringLiteral("memory"), [this, name = QString::fromLatin1(tab)] { memory_->showTab(name); });
+void MainWindow::addCommands(Command::Place place, QMenu* menu) {
+  for (Page* page : all_) {
+    QList<QAction*> actions;
+    for (const Command& command : page->commands()) {
+      if (command.place == place) actions << makeAction(command, page);
+    }
+    if (menu == nullptr) pageCommands_ += actions;
+    if (menu == nullptr || actions.isEmpty()) continue;
+    if (place == Command::Place::GoMenu && !menu->isEmpty()) menu->addSeparator();
+    menu->addActions(actions);
   }
-  add(tr("Operators: by input shapes, or together"), QStringLiteral("operators"), [this] { byShapes_->toggle(); });
-  add(tr("Flame graph: export stacks…"), QStringLiteral("flame"), [this] { flame_->chooseExport(); });
-  add(tr("SQL: run the statement\tCtrl+Enter"), QStringLiteral("sql"), [this] { sql_->run(); });
-  add(tr("Compare: swap before and after"), QStringLiteral("compare"), [this] { compare_->swap(); });
+}
+
+QAction* MainWindow::makeAction(const Command& command, Page* page) {
+  auto* action = new QAction(command.text, this);
+  action->setShortcut(command.keys);
+  connect(action, &QAction::triggered, page, [page, act = command.act, comesForward = command.comesForward] {
+    if (comesForward) Q_EMIT page->wanted();
+    act();
+  });
+  return action;
 }
 
 void MainWindow::makeHelpMenu() {
@@ -215,33 +155,19 @@ void MainWindow::savePicture() {
   tell(savePictureTo(path, &problem) ? tr("%1 is written").arg(path) : problem);
 }
 
-QString MainWindow::pageCsv(bool* cut) const {
-  const QWidget* page = pages_->currentWidget();
-  if (page == overview_ || page == steps_) return overview_->csv();
-  if (page == timeline_) return timeline_->csv(cut);
-  if (page == memory_) return memory_->csv();
-  if (page == flame_) return flame_->csv();
-  if (page == compare_) return compare_->csv();
-  for (const TablePage* table : {kernels_, operators_}) {
-    if (page == table) return table->model()->csv();
-  }
-  return {};
-}
-
 void MainWindow::saveData() {
-  if (page() == QLatin1String("sql")) return sql_->chooseExport();
-  bool cut = false;
-  const QString csv = trace_ ? pageCsv(&cut) : QString();
-  if (csv.isEmpty()) return tell(tr("There is no data on this page yet"));
+  if (current()->saveData()) return;
+  const Figures found = trace_ ? figures() : Figures();
+  if (found.csv.isEmpty()) return tell(tr("There is no data on this page yet"));
   const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
-  if (!path.isEmpty()) writeData(path, csv, cut);
+  if (!path.isEmpty()) writeData(path, found);
 }
 
-void MainWindow::writeData(const QString& path, const QString& csv, bool cut) {
-  const QString problem = writeFile(path, csv.toUtf8());
+void MainWindow::writeData(const QString& path, const Figures& figures) {
+  const QString problem = writeFile(path, figures.csv.toUtf8());
   if (!problem.isEmpty()) return tell(problem);
-  const QString most = QString::number(timeline_->mostCsvRows());
-  tell(cut ? tr("%1 has the first %2 events alone: select a shorter stretch").arg(path, most)
+  tell(figures.cutAt > 0
+           ? tr("%1 has the first %2 events alone: select a shorter stretch").arg(path, QString::number(figures.cutAt))
            : tr("%1 is written").arg(path));
 }
 

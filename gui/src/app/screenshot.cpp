@@ -13,13 +13,13 @@
 #include <filesystem>
 
 #include "app/main_window.h"
+#include "base/words.h"
 #include "views/compare_page.h"
 #include "views/memory_page.h"
 #include "views/overview_page.h"
 #include "views/parts.h"
 #include "views/table_page.h"
 #include "views/timeline_page.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -58,7 +58,7 @@ QString arrangeFindings(MainWindow& window, const StartRequest& request) {
     const auto change = analyzer::parseChange(request.play.toStdString());
     const prof::Status fits = change ? simulator->check(*change) : prof::Status(change.error());
     if (!fits) return QStringLiteral("--play: ") + words(fits.error().message);
-    window.overview()->playChange(request.play);
+    window.pageOf<OverviewPage>()->playChange(request.play);
   }
   if (request.finding == 0) return {};
   const auto n = static_cast<std::size_t>(request.finding) - 1;
@@ -66,7 +66,7 @@ QString arrangeFindings(MainWindow& window, const StartRequest& request) {
     return QStringLiteral("--finding %1: the trace has %2").arg(n + 1).arg(analysis->of<analyzer::Findings>().size());
   if (analysis->of<analyzer::Findings>()[n].evidence.empty())
     return QStringLiteral("--finding %1 is about no place on the timeline").arg(n + 1);
-  window.overview()->activateFinding(n);
+  window.pageOf<OverviewPage>()->activateFinding(n);
   return {};
 }
 
@@ -94,8 +94,9 @@ std::optional<EventPlace> firstNamed(const Trace& trace, const QString& text, pr
 
 QString arrange(MainWindow& window, const StartRequest& request) {
   if (!request.page.isEmpty()) window.showPage(request.page);
-  if (!request.tab.isEmpty() && window.memory()->showTab(request.tab)) window.memory()->edits()->showSourceRow(0);
-  TimelineView* view = window.timeline()->view();
+  auto* memory = window.pageOf<MemoryPage>();
+  if (!request.tab.isEmpty() && memory->showTab(request.tab)) memory->edits()->showSourceRow(0);
+  TimelineView* view = window.pageOf<TimelinePage>()->view();
   const prof::TimeWindow span = window.trace()->tracks->span;
   if (request.range) {
     const prof::TimeNs zero = span.startNs;
@@ -235,7 +236,7 @@ bool checkRequest(const MainWindow& window, const StartRequest& request, QString
                   .arg(QString::fromLatin1(what), name, names.join(QStringLiteral(", ")));
   };
   check("page", request.page, window.pageNames());
-  check("tab of the memory page", request.tab, window.memory()->tabNames());
+  check("tab of the memory page", request.tab, window.pageOf<MemoryPage>()->tabNames());
   return problem.isEmpty();
 }
 
@@ -268,11 +269,11 @@ int takeScreenshot(MainWindow& window, const StartRequest& request) {
       complain(QStringLiteral("nothing can be compared with %1: %2").arg(request.file, window.findings().problem));
       return finish(1);
     }
-    QObject::connect(window.compare(), &ComparePage::compared, &window, settle, Qt::SingleShotConnection);
-    window.compare()->openSecond(request.second);
+    QObject::connect(window.pageOf<ComparePage>(), &ComparePage::compared, &window, settle, Qt::SingleShotConnection);
+    window.pageOf<ComparePage>()->openSecond(request.second);
   };
   QObject::connect(&window, &MainWindow::analysisShown, &window, analysed, Qt::SingleShotConnection);
-  QObject::connect(window.compare(), &ComparePage::failed, &window, [&](const QString& message) {
+  QObject::connect(window.pageOf<ComparePage>(), &ComparePage::failed, &window, [&](const QString& message) {
     complain(message);
     finish(1);
   });
@@ -296,7 +297,7 @@ void startInteractive(MainWindow& window, const StartRequest& request) {
         complain(arrange(window, request));
         if (request.second.isEmpty()) return;
         if (request.page.isEmpty()) window.showPage(QStringLiteral("compare"));
-        window.compare()->openSecond(request.second);
+        window.pageOf<ComparePage>()->openSecond(request.second);
       },
       Qt::SingleShotConnection);
   window.openFile(request.file);

@@ -9,10 +9,11 @@
 #include <numeric>
 #include <utility>
 
+#include "base/words.h"
 #include "lacuna/analyzer/memory.h"
 #include "lacuna/analyzer/operators.h"
 #include "lacuna/analyzer/table.h"
-#include "views/words.h"
+#include "timeline/text.h"
 
 namespace lacuna::gui {
 
@@ -337,6 +338,28 @@ TableData mixedComparisonTable(std::vector<analyzer::Comparison> rows, const QSt
           figures(Tables::tr("Change"), rows, changeOf, change),
           changeShares(rows),
           figures(Tables::tr("Noise up to"), rows, noise, figure)};
+}
+
+QString ledgerCsv(const analyzer::Analysis& analysis) {
+  QStringList titles{QStringLiteral("step"), QStringLiteral("start_ns"), QStringLiteral("dur_ns")};
+  for (std::size_t c = 0; c < analyzer::kCauseCount; ++c) {
+    const std::string_view key = analyzer::causeKey(static_cast<analyzer::Cause>(c));
+    titles << QString::fromUtf8(key.data(), static_cast<qsizetype>(key.size())) + QStringLiteral("_ns");
+  }
+  QStringList lines{titles.join(QLatin1Char(','))};
+  const auto add = [&](const QString& step, std::int64_t startNs, std::int64_t durNs, const analyzer::Ledger& ledger) {
+    QStringList cells{step, QString::number(startNs), QString::number(durNs)};
+    for (const std::int64_t ns : ledger.ns) cells << QString::number(ns);
+    lines << cells.join(QLatin1Char(','));
+  };
+  add(QStringLiteral("all"), analysis.window.startNs, analysis.window.endNs - analysis.window.startNs,
+      analysis.ledgers.run);
+  const auto numbers = stepNumbers(analysis.steps.all);
+  for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
+    const analyzer::Step& step = analysis.steps.all[i];
+    add(QString::number(numbers[i]), step.startNs, step.durNs(), analysis.ledgers.steps[i]);
+  }
+  return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
 }
 
 }  // namespace lacuna::gui

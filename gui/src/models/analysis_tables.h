@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/trace.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/lanes.h"
@@ -30,5 +30,7 @@ TableData mixedComparisonTable(std::vector<analyzer::Comparison> rows, const QSt
 QString verdictWords(const analyzer::Comparison& row);
 TableData momentTable(const Trace& trace, const analyzer::MemoryMoment& moment);
 TableData areaTable(const Trace& trace, const analyzer::AreaStats& stats);
+/// The ledger of the run and of each step, as comma-separated values.
+QString ledgerCsv(const analyzer::Analysis& analysis);
 
 }  // namespace lacuna::gui

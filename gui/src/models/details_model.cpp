@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/words.h"
 #include "lacuna/analyzer/links.h"
 #include "lacuna/prof/amounts.h"
 #include "timeline/text.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

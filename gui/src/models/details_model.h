@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/trace.h"
+#include "base/trace.h"
 
 namespace lacuna::gui {
 

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <numeric>
 
-#include "views/words.h"
+#include "base/words.h"
 
 namespace lacuna::gui {
 

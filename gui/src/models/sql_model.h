@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/job.h"
+#include "base/job.h"
 
 namespace lacuna::gui {
 

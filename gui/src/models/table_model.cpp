@@ -10,11 +10,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/words.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "timeline/palette.h"
 #include "timeline/text.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/job.h"
+#include "base/job.h"
 
 namespace lacuna::gui {
 

@@ -110,12 +110,12 @@ class RowLayout {
   /// Those that the filter lets through: counters of a process where there are devices, or the others.
   [[nodiscard]] std::vector<std::size_t> shown(std::size_t g, bool counters) const {
     const analyzer::TrackGroup& group = tracks_.groups[g];
-    const bool whole = analyzer::containsAnyCase(group.label, options_.filter);
+    const bool matches = analyzer::containsAnyCase(group.label, options_.filter);
     std::vector<std::size_t> out;
     for (std::size_t t = 0; t < group.tracks.size(); ++t) {
       const analyzer::Track& track = group.tracks[t];
       const bool below = devices_ && !group.isDevice && track.kind == analyzer::TrackKind::Counter;
-      if (below == counters && (whole || analyzer::containsAnyCase(track.label, options_.filter))) out.push_back(t);
+      if (below == counters && (matches || analyzer::containsAnyCase(track.label, options_.filter))) out.push_back(t);
     }
     return out;
   }

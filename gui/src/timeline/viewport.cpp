@@ -33,12 +33,12 @@ double Viewport::pixelNear(TimeNs t, int width) const {
 }
 
 Viewport Viewport::clamped(double offset, double span) const {
-  const auto whole = static_cast<double>(trace_.endNs - trace_.startNs);
-  const double margin = std::max(whole * kMargin, kClosestNs / 2.0);
-  const double longest = whole + 2 * margin;
+  const auto full = static_cast<double>(trace_.endNs - trace_.startNs);
+  const double margin = std::max(full * kMargin, kClosestNs / 2.0);
+  const double longest = full + 2 * margin;
   Viewport out = *this;
   span = std::clamp(span, std::min<double>(kClosestNs, longest), longest);
-  offset = std::clamp(offset, -margin, whole + margin - span);
+  offset = std::clamp(offset, -margin, full + margin - span);
   out.span_ = std::max<TimeNs>(1, std::llround(span));
   out.start_ = trace_.startNs + std::llround(offset);
   return out;
@@ -66,8 +66,8 @@ Viewport Viewport::showing(prof::TimeWindow window, double margin) const {
 }
 
 Viewport Viewport::within(prof::TimeWindow trace) const {
-  const Viewport whole(trace);
-  return *this == fitted() ? whole : whole.showing({startNs(), endNs()});
+  const Viewport full(trace);
+  return *this == fitted() ? full : full.showing({startNs(), endNs()});
 }
 
 Viewport Viewport::grown(prof::TimeWindow trace) const {

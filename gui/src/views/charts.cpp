@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/words.h"
 #include "timeline/text.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -236,19 +236,19 @@ void StepChart::paintEvent(QPaintEvent*) {
     const double x = area.x() + static_cast<double>(i) * pitch + (pitch - bar) / 2;
     double y = area.bottom();
     const bool cut = static_cast<double>(steps[i].durNs()) > top;
-    const double whole = cut ? area.height() : static_cast<double>(steps[i].durNs()) / top * area.height();
+    const double full = cut ? area.height() : static_cast<double>(steps[i].durNs()) / top * area.height();
     const analyzer::Ledger none;
     const analyzer::Ledger& ledger = i < analysis_->ledgers.steps.size() ? analysis_->ledgers.steps[i] : none;
     const std::int64_t total = ledger.totalNs();
-    if (total == 0) painter.fillRect(QRectF(x, y - whole, bar, whole), rgb(theme(dark_).line));
+    if (total == 0) painter.fillRect(QRectF(x, y - full, bar, full), rgb(theme(dark_).line));
     for (std::size_t c = 0; c < analyzer::kCauseCount && total > 0; ++c) {
-      const double h = whole * static_cast<double>(ledger.ns[c]) / static_cast<double>(total);
+      const double h = full * static_cast<double>(ledger.ns[c]) / static_cast<double>(total);
       painter.fillRect(QRectF(x, y - h, bar, h), rgb(causeColour(static_cast<Cause>(c), dark_)));
       y -= h;
     }
     const double band = static_cast<double>(analysis_->stepBandNs(i)) / top * area.height();
     if (band >= 1 && !cut) {
-      painter.fillRect(QRectF(x, area.bottom() - whole, bar, std::min(band, whole)),
+      painter.fillRect(QRectF(x, area.bottom() - full, bar, std::min(band, full)),
                        QBrush(rgb(theme(dark_).text, 200), Qt::BDiagPattern));
     }
     if (cut) {
@@ -257,7 +257,7 @@ void StepChart::paintEvent(QPaintEvent*) {
     }
     if (static_cast<int>(i) == hovered_) {
       painter.setPen(QPen(rgb(theme(dark_).text), 1.5));
-      painter.drawRect(QRectF(x - 1, area.bottom() - whole - 1, bar + 2, whole + 2));
+      painter.drawRect(QRectF(x - 1, area.bottom() - full - 1, bar + 2, full + 2));
     }
   }
   painter.setPen(rgb(theme(dark_).dim));

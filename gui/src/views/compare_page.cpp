@@ -15,6 +15,7 @@
 #include <QVBoxLayout>
 #include <functional>
 
+#include "base/words.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/diff.h"
 #include "models/analysis_tables.h"
@@ -23,7 +24,6 @@
 #include "views/start_pages.h"
 #include "views/step_lines.h"
 #include "views/table_page.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -33,16 +33,16 @@ constexpr int kHintWidth = 560;
 constexpr int kWidestFile = 300;  // as names of files have no end, and a window has one
 
 struct Opened {
-  ComparePage::AnalysisPtr analysis;
+  AnalysisPtr analysis;
   QString problem;
 };
 
 /// Reading takes the first part of the bar, analysing the rest.
 constexpr double kOpeningShare = 0.4;
 
-using Told = std::function<bool(double share, const QString& stage)>;
+using OnProgress = std::function<bool(double share, const QString& stage)>;
 
-Opened openAnalysed(const QString& path, const Told& progress) {
+Opened openAnalysed(const QString& path, const OnProgress& progress) {
   const QString reading = ComparePage::tr("Reading events");
   const QString analysing = ComparePage::tr("Analysing");
   analyzer::OpenOptions open;
@@ -62,7 +62,7 @@ QString fileOf(const analyzer::Analysis& analysis) {
 
 }  // namespace
 
-ComparePage::ComparePage(QWidget* parent) : Page(parent) {
+ComparePage::ComparePage(Desk& desk, QWidget* parent) : Page(parent), desk_(desk) {
   setObjectName(QStringLiteral("page"));
   setAcceptDrops(true);
   auto* down = new QVBoxLayout(this);
@@ -74,6 +74,7 @@ ComparePage::ComparePage(QWidget* parent) : Page(parent) {
   states_->addWidget(loading_);
   connect(loading_, &LoadingPage::cancelClicked, this, &ComparePage::cancel);
   down->addWidget(states_);
+  connect(&desk, &Desk::secondWanted, this, &ComparePage::openSecond);
   refresh();
 }
 
@@ -148,7 +149,8 @@ QWidget* ComparePage::makeBody() {
     tables_[n] = new TablePage({}, tr("Neither run has any."), pages_);
     tables_[n]->layout()->setContentsMargins(0, 10, 0, 16);
     // Figures of the run and entries of the ledger are no names of events.
-    if (n >= 2) connect(tables_[n], &TablePage::nameActivated, this, &ComparePage::nameActivated);
+    if (n >= 2) connect(tables_[n], &TablePage::nameActivated, &desk_, &Desk::nameWanted);
+    connect(tables_[n], &TablePage::message, &desk_, &Desk::messageWanted);
     pages_->addWidget(tables_[n]);
     tables_[n]->table()->setAccessibleName(titles[n]);
     tabs_->addTab(titles[n]);
@@ -161,9 +163,19 @@ QWidget* ComparePage::makeBody() {
   return body;
 }
 
-void ComparePage::setAnalysis(AnalysisPtr analysis) {
-  first_ = std::move(analysis);
+void ComparePage::setTrace(const TracePtr&) {
+  first_ = nullptr;
   refresh();
+}
+
+void ComparePage::setFindings(const Findings& findings) {
+  first_ = findings.analysis;
+  refresh();
+}
+
+std::vector<Command> ComparePage::commands() {
+  return {{.place = Command::Place::FileMenu, .text = tr("&Compare with…"), .act = [this] { choose(); }},
+          {.text = tr("Compare: swap before and after"), .act = [this] { swap(); }}};
 }
 
 void ComparePage::choose() {
@@ -250,8 +262,8 @@ void ComparePage::refresh() {
   Q_EMIT compared();
 }
 
-QString ComparePage::csv() const {
-  return first_ && second_ ? tables_[tabs_->currentIndex()]->model()->csv() : QString();
+Figures ComparePage::figures() const {
+  return first_ && second_ ? tables_[tabs_->currentIndex()]->figures() : Figures();
 }
 
 void ComparePage::dragEnterEvent(QDragEnterEvent* event) {

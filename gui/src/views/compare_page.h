@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "app/long_job.h"
-#include "lacuna/analyzer/analysis.h"
-#include "views/page.h"
+#include "base/desk.h"
+#include "base/long_job.h"
+#include "base/page.h"
 
 class QLabel;
 class QPushButton;
@@ -26,21 +26,20 @@ class ComparePage : public Page {
   Q_OBJECT
 
  public:
-  using AnalysisPtr = std::shared_ptr<const analyzer::Analysis>;
-
-  explicit ComparePage(QWidget* parent = nullptr);
-  /// The open trace; null while there is none, or while it is being analysed.
-  void setAnalysis(AnalysisPtr analysis);
+  explicit ComparePage(Desk& desk, QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace) override;
+  void setFindings(const Findings& findings) override;
   /// Opens and analyses a second trace in the background; it takes the place of the one before once it is there.
   void openSecond(const QString& path);
   /// Nothing comes any more of what openSecond() began.
   void cancel();
   void swap();
-  /// The table that is shown, as comma-separated values; empty before there are two runs.
-  [[nodiscard]] QString csv() const;
+  /// The table that is shown; empty before there are two runs.
+  [[nodiscard]] Figures figures() const override;
+  [[nodiscard]] std::vector<Command> commands() override;
   /// Asks for the second trace.
   void choose();
-  void setDark(bool dark);
+  void setDark(bool dark) override;
   [[nodiscard]] AnalysisPtr before() const { return swapped_ ? second_ : first_; }
   [[nodiscard]] AnalysisPtr after() const { return swapped_ ? first_ : second_; }
   [[nodiscard]] TablePage* table(int n) const { return tables_[n]; }
@@ -49,7 +48,6 @@ class ComparePage : public Page {
  Q_SIGNALS:
   void compared();
   void failed(const QString& message);
-  void nameActivated(const QString& name);
 
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
@@ -60,7 +58,9 @@ class ComparePage : public Page {
   QWidget* makeBody();
   void refresh();
 
-  AnalysisPtr first_, second_;
+  Desk& desk_;
+  AnalysisPtr first_;  ///< of the open trace; null while there is none, or while it is being analysed
+  AnalysisPtr second_;
   bool swapped_ = false;
   bool dark_ = true;
   bool opening_ = false;

@@ -9,8 +9,8 @@
 #include <QPushButton>
 #include <QToolButton>
 
+#include "base/words.h"
 #include "views/parts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

@@ -8,8 +8,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "base/words.h"
 #include "views/parts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

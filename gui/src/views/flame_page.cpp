@@ -9,16 +9,16 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "base/words.h"
 #include "models/table_model.h"
 #include "views/flame_view.h"
 #include "views/parts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
 using GraphPtr = std::shared_ptr<const analyzer::FlameGraph>;
 
-FlamePage::FlamePage(QWidget* parent) : Page(parent) {
+FlamePage::FlamePage(Desk& desk, QWidget* parent) : Page(parent), desk_(desk) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(24, 18, 24, 14);
@@ -52,7 +52,8 @@ FlamePage::FlamePage(QWidget* parent) : Page(parent) {
   connect(search_, &QLineEdit::textChanged, view_, &FlameView::setSearch);
   connect(save, &QPushButton::clicked, this, &FlamePage::chooseExport);
   connect(view_, &FlameView::selectionChanged, this, &FlamePage::showDetails);
-  connect(view_, &FlameView::nameActivated, this, &FlamePage::nameActivated);
+  connect(view_, &FlameView::nameActivated, &desk, &Desk::nameWanted);
+  connect(&desk, &Desk::stretchSelected, this, &FlamePage::setWindow);
 }
 
 void FlamePage::setTrace(const TracePtr& trace) {
@@ -82,6 +83,10 @@ void FlamePage::setWindow(std::optional<prof::TimeWindow> window) {
 
 void FlamePage::setDark(bool dark) {
   view_->setDark(dark);
+}
+
+std::vector<Command> FlamePage::commands() {
+  return {{.text = tr("Flame graph: export stacks…"), .act = [this] { chooseExport(); }}};
 }
 
 void FlamePage::showEvent(QShowEvent* event) {
@@ -141,7 +146,8 @@ QString FlamePage::csv() const {
 
 bool FlamePage::exportFolded(const QString& path) {
   if (!graph_ || graph_->nodes.size() < 2) {
-    Q_EMIT said(job_.busy() ? tr("The stacks are still being added up") : tr("There are no stacks to export"));
+    Q_EMIT desk_.messageWanted(job_.busy() ? tr("The stacks are still being added up")
+                                           : tr("There are no stacks to export"));
     return false;
   }
   QByteArray out;
@@ -153,9 +159,9 @@ bool FlamePage::exportFolded(const QString& path) {
     ++stacks;
   }
   const QString problem = writeFile(path, out);
-  Q_EMIT said(!problem.isEmpty() ? problem
-              : stacks == 1      ? tr("1 stack written to %1").arg(path)
-                                 : tr("%1 stacks written to %2").arg(stacks).arg(path));
+  Q_EMIT desk_.messageWanted(!problem.isEmpty() ? problem
+                             : stacks == 1      ? tr("1 stack written to %1").arg(path)
+                                                : tr("%1 stacks written to %2").arg(stacks).arg(path));
   return problem.isEmpty();
 }
 

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/job.h"
-#include "app/trace.h"
-#include "lacuna/analyzer/charts.h"
-#include "views/page.h"
+#include "base/desk.h"
+#include "base/job.h"
+#include "base/page.h"
 
 class QLabel;
 class QLineEdit;
@@ -20,18 +19,19 @@ class FlamePage : public Page {
   Q_OBJECT
 
  public:
-  explicit FlamePage(QWidget* parent = nullptr);
-  void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. All settings stay.
-  void setGrown(const TracePtr& trace);
+  explicit FlamePage(Desk& desk, QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace) override;
+  void setGrown(const TracePtr& trace) override;
   /// Empty: everything.
   void setWindow(std::optional<prof::TimeWindow> window);
-  void setDark(bool dark);
+  void setDark(bool dark) override;
   [[nodiscard]] FlameView* view() const { return view_; }
-  [[nodiscard]] bool busy() const { return job_.busy(); }
+  [[nodiscard]] bool busy() const override { return job_.busy(); }
   [[nodiscard]] QLineEdit* search() const { return search_; }
   /// Every stack with its count and times, as comma-separated values.
   [[nodiscard]] QString csv() const;
+  [[nodiscard]] Figures figures() const override { return {csv()}; }
+  [[nodiscard]] std::vector<Command> commands() override;
   /// Writes the stacks as flame graph scripts take them, and reports what became of it; false where they are not
   /// written.
   bool exportFolded(const QString& path);
@@ -39,9 +39,6 @@ class FlamePage : public Page {
   void chooseExport();
 
  Q_SIGNALS:
-  void nameActivated(const QString& name);
-  /// The outcome of an export.
-  void said(const QString& words);
   void ready();
 
  protected:
@@ -53,6 +50,7 @@ class FlamePage : public Page {
   void build();
   void showDetails();
 
+  Desk& desk_;
   TracePtr trace_;
   std::optional<prof::TimeWindow> window_;
   std::shared_ptr<const analyzer::FlameGraph> graph_;

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "views/words.h"
+#include "base/words.h"
 
 namespace lacuna::gui {
 

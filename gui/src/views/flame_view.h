@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/trace.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/charts.h"
 
 namespace lacuna::gui {

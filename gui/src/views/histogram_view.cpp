@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/words.h"
+#include "base/words.h"
 
 namespace lacuna::gui {
 

@@ -4,8 +4,8 @@
 
 #include <QWidget>
 
-#include "app/job.h"
-#include "app/trace.h"
+#include "base/job.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/charts.h"
 
 namespace lacuna::gui {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/trace.h"
+#include "base/trace.h"
 
 class QPainter;
 

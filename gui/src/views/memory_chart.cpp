@@ -10,8 +10,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/words.h"
 #include "lacuna/prof/amounts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

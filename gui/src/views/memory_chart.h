@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/trace.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/memory.h"
 #include "timeline/viewport.h"
 

@@ -16,6 +16,7 @@
 #include <span>
 #include <utility>
 
+#include "base/words.h"
 #include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
 #include "views/charts.h"
@@ -23,18 +24,10 @@
 #include "views/parts.h"
 #include "views/table_page.h"
 #include "views/treemap_view.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
 namespace {
-
-constexpr std::size_t kMostLifetimes = 64;
-constexpr int kWhyColumn = 6;
-
-QString editKeyOf(const analyzer::PeakEdit& edit) {
-  return words(edit.origin) + QLatin1Char('\n') + words(edit.why);
-}
 
 /// The style's own arrow is gone with its frame.
 class DeviceChooser : public QComboBox {
@@ -54,7 +47,7 @@ bool isAboutMemory(const analyzer::Finding& finding) {
 
 }  // namespace
 
-MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
+MemoryPage::MemoryPage(Desk& desk, QWidget* parent) : Page(parent), desk_(desk) {
   setObjectName(QStringLiteral("page"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(24, 18, 24, 14);
@@ -98,14 +91,17 @@ MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
   down->addWidget(makeLower(), 3);
   outer->addWidget(body_, 1);
   connect(chart_, &MemoryChart::momentPicked, this, [this](prof::TimeNs at) {
-    lookAt(at);
-    Q_EMIT momentPicked(at);
+    showAt(at);
+    Q_EMIT desk_.momentPicked(at, this);
   });
-  connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::momentWanted);
+  connect(chart_, &MemoryChart::momentWanted, this, &MemoryPage::showOnTimeline);
+  connect(&desk, &Desk::momentPicked, this, [this](prof::TimeNs at, const QObject* by) {
+    if (by != this) setCursorMark(at);
+  });
   connect(toPeak_, &QPushButton::clicked, this, [this] {
     if (!analysis_) return;
     setCursorMark(stats().peakAtNs);
-    Q_EMIT momentPicked(stats().peakAtNs);
+    Q_EMIT desk_.momentPicked(stats().peakAtNs, this);
   });
   connect(devices_, &QComboBox::activated, this, [this] {
     wantedDevice_ = device();
@@ -113,10 +109,10 @@ MemoryPage::MemoryPage(QWidget* parent) : Page(parent) {
   });
   connect(toTimeline, &QPushButton::clicked, this, [this] {
     if (selectedEdit() != nullptr) return showLifetimes();
-    if (moment_) Q_EMIT momentWanted(moment_->timeNs);
+    if (moment_) showOnTimeline(moment_->timeNs);
   });
   setSubject(chart_);
-  setTrace(nullptr);
+  MemoryPage::setTrace(nullptr);  // named, as a constructor calls no override
 }
 
 QWidget* MemoryPage::makeLower() {
@@ -136,7 +132,8 @@ QWidget* MemoryPage::makeLower() {
   live_ = new TablePage({}, tr("Nothing is alive here."), pages_);
   leaks_ = new TablePage({}, tr("Nothing grows from step to step."), pages_);
   edits_ = new TablePage({}, tr("Nothing at the peak could go earlier or be computed again."), pages_);
-  allocator_ = new TablePage({}, tr("This trace does not say what an allocator takes from the device."), pages_);
+  allocator_ =
+      new TablePage({}, tr("This trace does not record the memory that allocators take from the device."), pages_);
   for (TablePage* page : {live_, edits_, allocator_, leaks_}) page->layout()->setContentsMargins(0, 8, 0, 0);
   why_ = label({}, "dim", edits_);
   edits_->setDetail(why_);
@@ -163,6 +160,8 @@ QWidget* MemoryPage::makeLower() {
     if (!filling_ && selectedEdit() != nullptr && moment_ && moment_->timeNs != stats().peakAtNs) toPeak_->click();
   });
   connect(edits_, &TablePage::nameActivated, this, &MemoryPage::showLifetimes);
+  for (TablePage* page : {live_, edits_, allocator_, leaks_})
+    connect(page, &TablePage::message, &desk_, &Desk::messageWanted);
   connect(map_, &TreemapView::blockClicked, this, [this](int index) {
     tabs_->setCurrentIndex(0);
     live_->showSourceRow(static_cast<std::size_t>(index));
@@ -195,7 +194,7 @@ void MemoryPage::setGrown(const TracePtr& trace) {
   trace_ = trace;
   chart_->setGrown(trace);
   showPresence();
-  if (const auto cursor = chart_->cursorMark(); cursor && !job_.busy()) lookAt(*cursor);
+  if (const auto cursor = chart_->cursorMark(); cursor && !job_.busy()) showAt(*cursor);
 }
 
 void MemoryPage::showPresence() {
@@ -205,8 +204,8 @@ void MemoryPage::showPresence() {
   facts_->setVisible(present);
 }
 
-void MemoryPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
-  analysis_ = std::move(analysis);
+void MemoryPage::setFindings(const Findings& findings) {
+  analysis_ = findings.analysis;
   fillAdvice();
   fillDevices();
   if (!analysis_ || !analysis_->of<analyzer::MemoryTables>().all.present) return chart_->setPeak({});
@@ -259,31 +258,7 @@ void MemoryPage::showDevice() {
   showFacts();
   leaks_->renewTable(leakTable(stats()));
   findEdits();
-  lookAt(chart_->cursorMark().value_or(stats().peakAtNs));
-}
-
-void MemoryPage::findEdits() {
-  const auto only = device();
-  if (!only) {
-    editJob_.cancel();
-    peakEdits_ = analysis_->of<analyzer::PeakEdits>();
-    return fillEdits();
-  }
-  // The analysis has them of all devices together.
-  editJob_.start(
-      this,
-      [analysis = analysis_, memory = stats(), only = *only](const Job::Wanted&) {
-        auto edits = analyzer::peakEdits(memory, analysis->steps, analysis->of<analyzer::OperatorTables>().byName);
-        analyzer::Selection one;
-        one.everything = false;
-        one.devices.insert(only);
-        if (!analyzer::foreseePeaks(*analysis->store, analysis->window, analysis->steps, edits, one)) edits.clear();
-        return edits;
-      },
-      [this](const std::vector<analyzer::PeakEdit>& edits) {
-        peakEdits_ = edits;
-        fillEdits();
-      });
+  showAt(chart_->cursorMark().value_or(stats().peakAtNs));
 }
 
 void MemoryPage::showFacts() {
@@ -302,35 +277,35 @@ void MemoryPage::showFacts() {
 
 void MemoryPage::setCursorMark(prof::TimeNs timeNs) {
   chart_->setCursorMark(timeNs);
-  if (trace_) lookAt(timeNs);
+  if (trace_) showAt(timeNs);
 }
 
-void MemoryPage::lookAt(prof::TimeNs timeNs) {
+void MemoryPage::showAt(prof::TimeNs timeNs) {
   if (!trace_ || trace_->store->rows<prof::Allocation>() == 0) return;
-  struct Look {
+  struct Content {
     std::shared_ptr<const analyzer::MemoryMoment> moment;
     TableData live;  // of millions of blocks: not to be made while the window waits
   };
   job_.start(
       this,
       [trace = trace_, timeNs, only = device()](const Job::Wanted& wanted) {
-        Look look;
+        Content content;
         auto moment = analyzer::memoryAt(
             *trace->store, timeNs, [&](double) { return wanted(); }, only);
-        if (!moment) return look;
-        look.live = momentTable(*trace, *moment);
+        if (!moment) return content;
+        content.live = momentTable(*trace, *moment);
         // Its texts are the store's.
         struct Held {
           std::shared_ptr<const analyzer::Store> store;
           analyzer::MemoryMoment moment;
         };
         const auto held = std::make_shared<const Held>(Held{trace->store, *std::move(moment)});
-        look.moment = {held, &held->moment};
-        return look;
+        content.moment = {held, &held->moment};
+        return content;
       },
-      [this](Look look) {
-        moment_ = std::move(look.moment);
-        showMoment(std::move(look.live));
+      [this](Content content) {
+        moment_ = std::move(content.moment);
+        showMoment(std::move(content.live));
         Q_EMIT momentShown();
       });
 }
@@ -361,9 +336,36 @@ void MemoryPage::showMoment(TableData live) {
   showEdit();
 }
 
-QString MemoryPage::csv() const {
+Figures MemoryPage::figures() const {
   const auto* page = qobject_cast<const TablePage*>(pages_->currentWidget());
-  return (page != nullptr ? page : live_)->model()->csv();
+  return (page != nullptr ? page : live_)->figures();
+}
+
+std::vector<Command> MemoryPage::commands() {
+  std::vector<Command> out{{.place = Command::Place::GoMenu,
+                            .text = tr("To the memory &peak"),
+                            .act = [this] { showPeak(); },
+                            .comesForward = false}};
+  const std::pair<const char*, QString> lists[] = {{"alive", tr("Memory: what is alive")},
+                                                   {"edits", tr("Memory: lower the peak")},
+                                                   {"allocator", tr("Memory: allocator")},
+                                                   {"leaks", tr("Memory: leaks")},
+                                                   {"advice", tr("Memory: advice")}};
+  for (const auto& [tab, text] : lists) {
+    out.push_back({.text = text, .act = [this, name = QString::fromLatin1(tab)] { showTab(name); }});
+  }
+  return out;
+}
+
+void MemoryPage::showPeak() {
+  if (!analysis_ || !analysis_->of<analyzer::MemoryTables>().all.present) return;
+  Q_EMIT wanted();
+  setCursorMark(analysis_->of<analyzer::MemoryTables>().all.peakAtNs);
+}
+
+void MemoryPage::showOnTimeline(prof::TimeNs timeNs) {
+  const prof::TimeNs around = (trace_->tracks->span.endNs - trace_->tracks->span.startNs) / 100;
+  Q_EMIT desk_.stretchesWanted({{timeNs - around, timeNs + around}}, QString());
 }
 
 QStringList MemoryPage::tabNames() const {
@@ -379,59 +381,6 @@ bool MemoryPage::showTab(const QString& name) {
     return true;
   }
   return false;
-}
-
-void MemoryPage::fillEdits() {
-  // A trace that grows is analysed again and again: what was selected stays so.
-  const QString held = editKey_;
-  filling_ = true;
-  edits_->renewTable(peakEditTable(peakEdits_), kWhyColumn);
-  for (std::size_t row = 0; row < peakEdits_.size(); ++row) {
-    if (editKeyOf(peakEdits_[row]) == held) edits_->showSourceRow(row);
-  }
-  filling_ = false;
-  showEdit();
-}
-
-const analyzer::PeakEdit* MemoryPage::selectedEdit() const {
-  const QModelIndex row = edits_->table()->currentIndex();
-  if (!analysis_ || pages_->currentWidget() != edits_ || !row.isValid()) return nullptr;
-  const std::size_t edit = edits_->model()->sourceRow(row.row());
-  return edit < peakEdits_.size() ? &peakEdits_[edit] : nullptr;
-}
-
-std::vector<prof::TimeWindow> MemoryPage::lifetimesOf(const analyzer::PeakEdit& edit) const {
-  std::vector<prof::TimeWindow> out;
-  for (const analyzer::LiveBlock& block : moment_->live) {
-    if (!edit.concerns(block.tensor)) continue;
-    out.push_back({block.tensor.allocatedNs, block.freed ? block.freedNs : trace_->tracks->span.endNs});
-  }
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.startNs < b.startNs; });
-  return out;
-}
-
-void MemoryPage::showEdit() {
-  const analyzer::PeakEdit* edit = selectedEdit();
-  why_->setText(edit ? tr("%1 of %2: %3").arg(bytesWords(edit->bytes), words(edit->origin), words(edit->why))
-                     : QString());
-  if (edit == nullptr || !moment_) {
-    map_->setMarked({});
-    return chart_->setForeseen({});
-  }
-  editKey_ = editKeyOf(*edit);
-  std::vector<bool> marked;
-  for (const analyzer::LiveBlock& block : moment_->live) marked.push_back(edit->concerns(block.tensor));
-  map_->setMarked(std::move(marked));
-  chart_->setForeseen(MemoryChart::Foreseen{edit->peakAfterBytes, lifetimesOf(*edit)});
-}
-
-void MemoryPage::showLifetimes() {
-  const analyzer::PeakEdit* edit = selectedEdit();
-  if (edit == nullptr || !moment_) return;
-  std::vector<prof::TimeWindow> windows = lifetimesOf(*edit);
-  if (windows.size() > kMostLifetimes) windows.resize(kMostLifetimes);
-  if (windows.empty()) return;
-  Q_EMIT lifetimesWanted(windows, tr("held by %1 at the peak: %2").arg(words(edit->origin), bytesWords(edit->bytes)));
 }
 
 void MemoryPage::fillAdvice() {

@@ -4,12 +4,11 @@
 
 #include <memory>
 
-#include "app/job.h"
-#include "app/trace.h"
-#include "lacuna/analyzer/analysis.h"
+#include "base/desk.h"
+#include "base/job.h"
+#include "base/page.h"
 #include "lacuna/analyzer/memory.h"
 #include "models/table_model.h"
-#include "views/page.h"
 
 class QComboBox;
 class QLabel;
@@ -31,12 +30,11 @@ class MemoryPage : public Page {
   Q_OBJECT
 
  public:
-  explicit MemoryPage(QWidget* parent = nullptr);
-  void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. All settings stay, and the findings stay until the next analysis.
-  void setGrown(const TracePtr& trace);
-  void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
-  void setDark(bool dark);
+  explicit MemoryPage(Desk& desk, QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace) override;
+  void setGrown(const TracePtr& trace) override;
+  void setFindings(const Findings& findings) override;
+  void setDark(bool dark) override;
   /// The same cursor as the timeline's.
   void setCursorMark(prof::TimeNs timeNs);
   [[nodiscard]] TablePage* live() const { return live_; }
@@ -44,8 +42,9 @@ class MemoryPage : public Page {
   /// The edits that would bring the peak down. The selected edit's blocks stand out in the areas and on the curve.
   [[nodiscard]] TablePage* edits() const { return edits_; }
   [[nodiscard]] TablePage* allocator() const { return allocator_; }
-  /// The list of the tab in front, as comma-separated values.
-  [[nodiscard]] QString csv() const;
+  /// The list of the tab in front.
+  [[nodiscard]] Figures figures() const override;
+  [[nodiscard]] std::vector<Command> commands() override;
   /// "alive", "edits", "allocator", "leaks" or "advice".
   bool showTab(const QString& name);
   [[nodiscard]] QStringList tabNames() const;
@@ -56,16 +55,10 @@ class MemoryPage : public Page {
   [[nodiscard]] QComboBox* devices() const { return devices_; }
   /// The edits that would bring down the peak of the device that is shown.
   [[nodiscard]] const std::vector<analyzer::PeakEdit>& peakEdits() const { return peakEdits_; }
-  [[nodiscard]] bool busy() const { return job_.busy() || editJob_.busy(); }
+  [[nodiscard]] bool busy() const override { return job_.busy() || editJob_.busy(); }
 
  Q_SIGNALS:
-  /// The cursor was set here.
-  void momentPicked(lacuna::prof::TimeNs timeNs);
-  /// Go there on the timeline.
-  void momentWanted(lacuna::prof::TimeNs timeNs);
   void momentShown();
-  /// Show these stretches on the timeline.
-  void lifetimesWanted(const std::vector<lacuna::prof::TimeWindow>& windows, const QString& caption);
 
  private:
   QWidget* makeLower();
@@ -78,7 +71,11 @@ class MemoryPage : public Page {
   /// None where the trace has only one.
   [[nodiscard]] std::optional<prof::DeviceId> device() const;
   [[nodiscard]] QString nameOf(prof::DeviceId device) const;
-  void lookAt(prof::TimeNs timeNs);
+  void showAt(prof::TimeNs timeNs);
+  /// Shows the surroundings of a moment on the timeline.
+  void showOnTimeline(prof::TimeNs timeNs);
+  /// The page with the cursor at the peak, where memory was recorded.
+  void showPeak();
   /// `live`: the table of what is alive then.
   void showMoment(TableData live);
   void showFacts();
@@ -89,8 +86,9 @@ class MemoryPage : public Page {
   [[nodiscard]] std::vector<prof::TimeWindow> lifetimesOf(const analyzer::PeakEdit& edit) const;
   void showLifetimes();
 
+  Desk& desk_;
   TracePtr trace_;
-  std::shared_ptr<const analyzer::Analysis> analysis_;
+  AnalysisPtr analysis_;
   std::shared_ptr<const analyzer::MemoryMoment> moment_;
   bool dark_ = true;
   QLabel* facts_;

@@ -6,9 +6,9 @@
 #include <QPainter>
 #include <cmath>
 
+#include "base/words.h"
 #include "views/parts.h"
 #include "views/shapes.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -52,7 +52,7 @@ QRect Minimap::canvas() const {
   return {view_->headerWidth(), kMinimapMargin, std::max(1, view_->canvasWidth()), height() - 2 * kMinimapMargin};
 }
 
-Viewport Minimap::whole() const {
+Viewport Minimap::full() const {
   return view_->viewport().fitted();
 }
 
@@ -63,7 +63,7 @@ void Minimap::draw(double scale) {
   picture_.fill(rgb(t.window));
   const Canvas pixels{reinterpret_cast<Colour*>(picture_.bits()), picture_.width(), picture_.height(),
                       static_cast<int>(picture_.bytesPerLine() / 4)};
-  const analyzer::PixelGrid grid{whole().startNs(), whole().nsPerPixel(pixels.width), pixels.width};
+  const analyzer::PixelGrid grid{full().startNs(), full().nsPerPixel(pixels.width), pixels.width};
   if (view_->ledgers() && !view_->ledgers()->empty()) {
     painter_.paint(view_->ledgers()->front(), grid, view_->dark(), 0, pixels.height, pixels);
   } else if (const analyzer::Track* track = busiest(*view_->trace()->tracks)) {
@@ -97,7 +97,7 @@ void Minimap::paintEvent(QPaintEvent*) {
   painter.setFont(font);
   painter.setPen(rgb(t.dim));
   painter.drawText(QRect(12, 0, area.x() - 20, height()), Qt::AlignVCenter, tr("whole trace"));
-  const Viewport all = whole();
+  const Viewport all = full();
   const Viewport& shown = view_->viewport();
   const double left = std::clamp(all.pixelAt(shown.startNs(), area.width()), 0.0, area.width() - 3.0);
   const double right =
@@ -118,7 +118,7 @@ void Minimap::resizeEvent(QResizeEvent*) {
 void Minimap::moveTo(double x) {
   if (!view_->trace()) return;
   const Viewport& shown = view_->viewport();
-  const prof::TimeNs middle = whole().timeAt(x - canvas().x(), canvas().width());
+  const prof::TimeNs middle = full().timeAt(x - canvas().x(), canvas().width());
   view_->setViewport(shown.movedTo(middle - shown.spanNs() / 2));
 }
 

@@ -28,7 +28,7 @@ class Minimap : public QWidget {
 
  private:
   [[nodiscard]] QRect canvas() const;
-  [[nodiscard]] Viewport whole() const;
+  [[nodiscard]] Viewport full() const;
   void draw(double scale);
   void moveTo(double x);
 

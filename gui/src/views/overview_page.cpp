@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/words.h"
 #include "lacuna/analyzer/report.h"
 #include "models/analysis_tables.h"
 #include "models/table_model.h"
@@ -24,7 +25,6 @@
 #include "views/parts.h"
 #include "views/step_drawing.h"
 #include "views/table_page.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -56,7 +56,7 @@ QWidgetList tabStopsOf(FindingCard& card) {
 
 }  // namespace
 
-OverviewPage::OverviewPage(QWidget* parent) : Page(parent) {
+OverviewPage::OverviewPage(Desk& desk, QWidget* parent) : Page(parent), desk_(desk) {
   setObjectName(QStringLiteral("page"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
@@ -110,8 +110,12 @@ OverviewPage::OverviewPage(QWidget* parent) : Page(parent) {
   content->installEventFilter(this);
   steps_->clicked = [this](std::size_t n) {
     const analyzer::Step& step = findings_.analysis->steps.all[n];
-    Q_EMIT evidenceWanted({{step.startNs, step.endNs}}, words(step.name));
+    Q_EMIT desk_.stretchesWanted({{step.startNs, step.endNs}}, words(step.name));
   };
+  connect(&desk, &Desk::changeWanted, this, [this](const QString& change) {
+    Q_EMIT wanted();
+    playChange(change);
+  });
   setWaiting();
 }
 
@@ -137,9 +141,9 @@ void OverviewPage::arrangeTops() {
 }
 
 int OverviewPage::heightWithCauses() const {
-  const int whole = std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
-  const int half = (whole - kSpacing) / 2;
-  const int above = kMargins.top() + verdict_->heightForWidth(whole) + run_->heightForWidth(whole) + kBelowRun +
+  const int fullWidth = std::min(width(), column_->maximumWidth()) - kMargins.left() - kMargins.right();
+  const int half = (fullWidth - kSpacing) / 2;
+  const int above = kMargins.top() + verdict_->heightForWidth(fullWidth) + run_->heightForWidth(fullWidth) + kBelowRun +
                     3 * kSpacing + kMargins.bottom();
   const int found = list_->hasHeightForWidth() ? list_->totalHeightForWidth(half) : list_->sizeHint().height();
   const int played = whatIf_->isHidden() ? 0 : kListSpacing + whatIf_->layout()->totalHeightForWidth(half);
@@ -164,7 +168,7 @@ QWidget* OverviewPage::topsRow() {
       const std::size_t at = tops_[n].model->sourceRow(index.row());
       // A cause without an event goes by its own name, which nothing on the timeline has.
       if (n == 0 && findings_.analysis->of<analyzer::IdleCauses>().details[at].name.empty()) return;
-      Q_EMIT nameWanted(tops_[n].model->table()[0].texts[at]);
+      Q_EMIT desk_.nameWanted(tops_[n].model->table()[0].texts[at]);
     });
   }
   return row;
@@ -230,6 +234,10 @@ void OverviewPage::setWaiting() {
   for (QWidget* part : {ledgerCard_, stepsCard_, whatIf_}) part->hide();
   fillFindings();
   fillTops();
+}
+
+void OverviewPage::setTrace(const TracePtr&) {
+  setWaiting();
 }
 
 void OverviewPage::setProgress(double share) {
@@ -302,7 +310,8 @@ void OverviewPage::fillFindings() {
 }
 
 void OverviewPage::activateFinding(std::size_t n) {
-  if (!findings_.analysis->of<analyzer::Findings>()[n].evidence.empty()) Q_EMIT findingWanted(n);
+  if (!findings_.analysis->of<analyzer::Findings>()[n].evidence.empty())
+    Q_EMIT desk_.findingWanted(findings_.analysis, n);
 }
 
 void OverviewPage::playChange(const QString& change) {
@@ -318,28 +327,8 @@ void OverviewPage::playChange(const QString& change) {
   scroll_->ensureWidgetVisible(whatIf_);
 }
 
-QString OverviewPage::csv() const {
-  if (!findings_.analysis) return {};
-  const analyzer::Analysis& analysis = *findings_.analysis;
-  QStringList titles{QStringLiteral("step"), QStringLiteral("start_ns"), QStringLiteral("dur_ns")};
-  for (std::size_t c = 0; c < analyzer::kCauseCount; ++c) {
-    const std::string_view key = analyzer::causeKey(static_cast<analyzer::Cause>(c));
-    titles << QString::fromUtf8(key.data(), static_cast<qsizetype>(key.size())) + QStringLiteral("_ns");
-  }
-  QStringList lines{titles.join(QLatin1Char(','))};
-  const auto add = [&](const QString& step, std::int64_t startNs, std::int64_t durNs, const analyzer::Ledger& ledger) {
-    QStringList cells{step, QString::number(startNs), QString::number(durNs)};
-    for (const std::int64_t ns : ledger.ns) cells << QString::number(ns);
-    lines << cells.join(QLatin1Char(','));
-  };
-  add(QStringLiteral("all"), analysis.window.startNs, analysis.window.endNs - analysis.window.startNs,
-      analysis.ledgers.run);
-  const auto numbers = stepNumbers(analysis.steps.all);
-  for (std::size_t i = 0; i < analysis.steps.all.size(); ++i) {
-    const analyzer::Step& step = analysis.steps.all[i];
-    add(QString::number(numbers[i]), step.startNs, step.durNs(), analysis.ledgers.steps[i]);
-  }
-  return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
+Figures OverviewPage::figures() const {
+  return {findings_.analysis ? ledgerCsv(*findings_.analysis) : QString()};
 }
 
 void OverviewPage::play() {
@@ -370,20 +359,21 @@ void OverviewPage::play() {
 
 void OverviewPage::showPlayed(const PlayedStep& step) {
   const analyzer::Prediction& p = step.prediction;
-  QString said;
+  QString sentence;
   if (step.changed) {
-    said = (step.isStep ? tr("Predicted step: %1, measured %2 (%3 saved).")
-                        : tr("Predicted run: %1, measured %2 (%3 saved)."))
-               .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
+    sentence =
+        (step.isStep ? tr("Predicted step: %1, measured %2 (%3 saved).")
+                     : tr("Predicted run: %1, measured %2 (%3 saved)."))
+            .arg(durationWords(p.predictedNsPerStep), durationWords(p.measuredNsPerStep), durationWords(p.gainNs()));
     if (p.highNsPerStep > p.lowNsPerStep) {
-      said += tr(" In nineteen of twenty runs, between %1 and %2: the range drawn above.")
-                  .arg(durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep));
+      sentence += tr(" In nineteen of twenty runs, between %1 and %2: the range drawn above.")
+                      .arg(durationWords(p.lowNsPerStep), durationWords(p.highNsPerStep));
     }
   }
   drawing_->setStep(step, dark_);
-  for (const std::string& note : p.notes) said += QLatin1Char('\n') + words(note);
-  prediction_->setText(said);
-  prediction_->setVisible(!said.isEmpty());
+  for (const std::string& note : p.notes) sentence += QLatin1Char('\n') + words(note);
+  prediction_->setText(sentence);
+  prediction_->setVisible(!sentence.isEmpty());
 }
 
 QString OverviewPage::prediction() const {

@@ -4,9 +4,9 @@
 
 #include <array>
 
-#include "app/analysis_runner.h"
-#include "app/job.h"
-#include "views/page.h"
+#include "base/desk.h"
+#include "base/job.h"
+#include "base/page.h"
 
 class QLabel;
 class QLineEdit;
@@ -29,39 +29,32 @@ class OverviewPage : public Page {
   Q_OBJECT
 
  public:
-  explicit OverviewPage(QWidget* parent = nullptr);
-  void setWaiting();
-  /// So much of the first analysis is done; later ones, of a recording that grows, go on behind what is shown.
-  void setProgress(double share);
-  void setFindings(const Findings& findings);
-  void setFailure(const QString& message);
-  void setDark(bool dark);
+  explicit OverviewPage(Desk& desk, QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace) override;
+  /// The share of the first analysis; later ones, of a recording that grows, go on behind the page as it is.
+  void setProgress(double share) override;
+  void setFindings(const Findings& findings) override;
+  void setFailure(const QString& message) override;
+  void setDark(bool dark) override;
   /// As a click on the n-th finding does.
   void activateFinding(std::size_t n);
   /// Plays one change ("loader.workers=4", "fuse=on", "kernel:gelu*0.5") as if its control had been used.
   void playChange(const QString& change);
   [[nodiscard]] QString prediction() const;
-  /// Figures of the page as comma-separated values: the ledger, then the steps.
-  [[nodiscard]] QString csv() const;
+  /// The ledger, then the steps.
+  [[nodiscard]] Figures figures() const override;
   [[nodiscard]] ChangeControls* controls() const { return controls_; }
   [[nodiscard]] QLineEdit* otherChange() const { return other_; }
   [[nodiscard]] StepDrawing* drawing() const { return drawing_; }
   /// A change is being played.
-  [[nodiscard]] bool busy() const { return playing_.busy(); }
-
- Q_SIGNALS:
-  /// Show these stretches, under this caption.
-  void evidenceWanted(const std::vector<lacuna::prof::TimeWindow>& windows, const QString& caption);
-  /// Show the n-th finding where it happened.
-  void findingWanted(std::size_t n);
-  /// Show where this kernel or operator is.
-  void nameWanted(const QString& name);
+  [[nodiscard]] bool busy() const override { return playing_.busy(); }
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
+  void setWaiting();
   QWidget* whatIfCard();
   void fillFindings();
   QWidget* topsRow();
@@ -73,6 +66,7 @@ class OverviewPage : public Page {
   void play();
   void showPlayed(const PlayedStep& step);
 
+  Desk& desk_;
   Findings findings_;
   bool dark_ = true;
   QLabel* verdict_;

@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "views/words.h"
+#include "base/words.h"
 
 namespace lacuna::gui {
 
@@ -64,7 +64,7 @@ QString writeFile(const QString& path, const QByteArray& bytes, prof::Existing e
     const bool written = into.open(QIODevice::WriteOnly | QIODevice::Unbuffered) && into.write(bytes) == bytes.size();
     return written ? prof::Status() : prof::Error{notWritten(path, whyFailed(into, errno)).toStdString()};
   };
-  const prof::Status status = prof::writeWhole(path.toStdString(), write, existing);
+  const prof::Status status = prof::writeAtomically(path.toStdString(), write, existing);
   return status ? QString() : words(status.error().message);
 }
 

@@ -22,7 +22,7 @@ namespace lacuna::gui {
 QLabel* label(const QString& text, const char* role, QWidget* parent);
 /// The same, to be selected and copied with the mouse.
 QLabel* selectableLabel(const QString& text, const char* role, QWidget* parent);
-/// Gives a frame the look of a card and lays `content` out in it, below a heading if there is one.
+/// Styles a frame as a card and lays `content` out in it, below a heading if there is one.
 void fillCard(QFrame* frame, const QString& heading, QWidget* content);
 /// Device pixels per pixel of what is painted on: a picture may be taken at another scale than the screen's.
 double scaleOf(const QPainter& painter);

@@ -21,13 +21,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "app/query_runner.h"
+#include "base/words.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/query.h"
 #include "lacuna/prof/amounts.h"
 #include "views/parts.h"
+#include "views/query_runner.h"
 #include "views/table_page.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -95,7 +95,7 @@ class SqlColours : public QSyntaxHighlighter {
   bool dark_ = true;
 };
 
-SqlPage::SqlPage(QWidget* parent) : Page(parent), runner_(new QueryRunner(this)), model_(new SqlModel(this)) {
+SqlPage::SqlPage(Desk&, QWidget* parent) : Page(parent), runner_(new QueryRunner(this)), model_(new SqlModel(this)) {
   setObjectName(QStringLiteral("page"));
   auto* across = new QHBoxLayout(this);
   across->setContentsMargins(0, 0, 0, 0);
@@ -402,6 +402,15 @@ void SqlPage::chooseExport() {
       this, model_->isArranged() ? tr("Export the rows that are shown") : tr("Export the whole answer"), {},
       tr("Comma-separated values (*.csv)"));
   if (!path.isEmpty()) exportTo(path);
+}
+
+bool SqlPage::saveData() {
+  chooseExport();
+  return true;
+}
+
+std::vector<Command> SqlPage::commands() {
+  return {{.text = tr("SQL: run the statement\tCtrl+Enter"), .act = [this] { run(); }}};
 }
 
 void SqlPage::exportTo(const QString& path) {

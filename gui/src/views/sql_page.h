@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/trace.h"
-#include "views/page.h"
+#include "base/desk.h"
+#include "base/page.h"
 
 class QLabel;
 class QLineEdit;
@@ -22,16 +22,16 @@ class SqlPage : public Page {
   Q_OBJECT
 
  public:
-  explicit SqlPage(QWidget* parent = nullptr);
-  void setTrace(const TracePtr& trace);
-  /// The same trace with more in it: statements see it from now on, an answer stays.
-  void setGrown(const TracePtr& trace);
-  void setDark(bool dark);
+  explicit SqlPage(Desk& desk, QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace) override;
+  /// Statements see the additions from now on, an answer stays.
+  void setGrown(const TracePtr& trace) override;
+  void setDark(bool dark) override;
   void run();
   [[nodiscard]] QPlainTextEdit* editor() const { return editor_; }
   [[nodiscard]] QLineEdit* filter() const { return filter_; }
   [[nodiscard]] QTableView* table() const { return table_; }
-  [[nodiscard]] bool busy() const;
+  [[nodiscard]] bool busy() const override;
   [[nodiscard]] SqlModel* model() const { return model_; }
   [[nodiscard]] QueryRunner* runner() const { return runner_; }
   [[nodiscard]] QString status() const;
@@ -39,6 +39,8 @@ class SqlPage : public Page {
   [[nodiscard]] QString notice() const;
   /// Asks for a file and writes the whole answer there, or the rows that are shown where they are sorted or filtered.
   void chooseExport();
+  bool saveData() override;
+  [[nodiscard]] std::vector<Command> commands() override;
   void exportTo(const QString& path);
 
  Q_SIGNALS:

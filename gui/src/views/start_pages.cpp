@@ -11,8 +11,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "base/words.h"
 #include "views/parts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

@@ -5,7 +5,7 @@
 #include <QPainter>
 #include <algorithm>
 
-#include "views/words.h"
+#include "base/words.h"
 
 namespace lacuna::gui {
 

@@ -6,8 +6,8 @@
 #include <QPainterPath>
 #include <algorithm>
 
+#include "base/words.h"
 #include "views/charts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

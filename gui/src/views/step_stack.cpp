@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/words.h"
 #include "views/charts.h"
 #include "views/parts.h"
 #include "views/shapes.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -52,7 +52,7 @@ void StepStack::setGrown(const TracePtr& trace) {
   viewport()->update();
 }
 
-void StepStack::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
+void StepStack::setAnalysis(AnalysisPtr analysis) {
   const auto before = std::exchange(analysis_, std::move(analysis));
   numbers_ = analysis_ ? stepNumbers(analysis_->steps.all) : std::vector<std::uint64_t>();
   if (const auto was = std::exchange(selected_, std::nullopt); was && before && analysis_) {
@@ -152,8 +152,8 @@ QString StepStack::describe(std::size_t step) const {
 
 void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRect at, double nsPerPixel) {
   const double scale = scaleOf(painter);
-  const double whole = static_cast<double>(step.durNs()) / nsPerPixel;
-  const int pixels = std::max(1, static_cast<int>(std::min(whole, static_cast<double>(at.width())) * scale));
+  const double full = static_cast<double>(step.durNs()) / nsPerPixel;
+  const int pixels = std::max(1, static_cast<int>(std::min(full, static_cast<double>(at.width())) * scale));
   QImage picture(pixels, std::max(1, static_cast<int>(at.height() * scale)), QImage::Format_RGB32);
   const Theme& t = theme(dark_);
   picture.fill(rgb(t.window));
@@ -179,7 +179,7 @@ void StepStack::paintPicture(QPainter& painter, const analyzer::Step& step, QRec
   picture.setDevicePixelRatio(scale);
   gui::paintPicture(painter, at.topLeft(), picture);
   // A gap shows that the step goes on beyond the scale.
-  if (whole > at.width() + 1) painter.fillRect(at.right() - 12, at.y(), 4, at.height(), rgb(t.window));
+  if (full > at.width() + 1) painter.fillRect(at.right() - 12, at.y(), 4, at.height(), rgb(t.window));
 }
 
 void StepStack::paintRow(QPainter& painter, std::size_t row, int y, std::int64_t longest) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/analysis_runner.h"
+#include "base/findings.h"
 #include "views/timeline_view.h"
 
 namespace lacuna::gui {
@@ -23,7 +23,7 @@ class StepStack : public QAbstractScrollArea {
   void setTrace(const TracePtr& trace);
   /// The same trace with more in it. The findings so far stay until the next analysis.
   void setGrown(const TracePtr& trace);
-  void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
+  void setAnalysis(AnalysisPtr analysis);
   void setLedgers(LedgerStrips strips);
   void setDark(bool dark);
   void setOrder(Order order);
@@ -56,7 +56,7 @@ class StepStack : public QAbstractScrollArea {
   void paintPicture(QPainter& painter, const analyzer::Step& step, QRect at, double nsPerPixel);
 
   TracePtr trace_;
-  std::shared_ptr<const analyzer::Analysis> analysis_;
+  AnalysisPtr analysis_;
   LedgerStrips ledgers_;
   std::vector<const analyzer::Lane*> work_;
   std::vector<std::uint64_t> numbers_;  ///< of the steps

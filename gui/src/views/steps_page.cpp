@@ -8,7 +8,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "views/words.h"
+#include "base/words.h"
+#include "models/analysis_tables.h"
 
 namespace lacuna::gui {
 
@@ -25,7 +26,7 @@ bool isSeen(const analyzer::Analysis& analysis, analyzer::Cause cause) {
 
 }  // namespace
 
-StepsPage::StepsPage(QWidget* parent) : Page(parent) {
+StepsPage::StepsPage(Desk& desk, QWidget* parent) : Page(parent) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(24, 18, 24, 14);
@@ -59,7 +60,10 @@ StepsPage::StepsPage(QWidget* parent) : Page(parent) {
   connect(longest_, &QCheckBox::toggled, this,
           [this](bool on) { stack_->setOrder(on ? StepStack::Order::LongestFirst : StepStack::Order::AsRun); });
   connect(stack_, &StepStack::selectionChanged, this, &StepsPage::showDetails);
-  connect(stack_, &StepStack::stepActivated, this, &StepsPage::stepActivated);
+  connect(stack_, &StepStack::stepActivated, this, [this, &desk](std::size_t n) {
+    const analyzer::Step& step = analysis_->steps.all[n];
+    Q_EMIT desk.stretchesWanted({{step.startNs, step.endNs}}, words(step.name));
+  });
   showDetails();
 }
 
@@ -72,10 +76,22 @@ void StepsPage::setGrown(const TracePtr& trace) {
   stack_->setGrown(trace);
 }
 
-void StepsPage::setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis) {
-  analysis_ = std::move(analysis);
+void StepsPage::setFindings(const Findings& findings) {
+  analysis_ = findings.analysis;
   stack_->setAnalysis(analysis_);
   showDetails();
+}
+
+void StepsPage::setLedgers(const LedgerStrips& strips) {
+  stack_->setLedgers(strips);
+}
+
+Figures StepsPage::figures() const {
+  return {analysis_ ? ledgerCsv(*analysis_) : QString()};
+}
+
+std::vector<Command> StepsPage::commands() {
+  return {{.text = tr("Steps: longest first, or in the order of the run"), .act = [this] { longest_->toggle(); }}};
 }
 
 void StepsPage::setDark(bool dark) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "views/page.h"
+#include "base/desk.h"
+#include "base/page.h"
 #include "views/step_stack.h"
 
 class QCheckBox;
@@ -15,23 +16,24 @@ class StepsPage : public Page {
   Q_OBJECT
 
  public:
-  explicit StepsPage(QWidget* parent = nullptr);
-  void setTrace(const TracePtr& trace);
-  void setGrown(const TracePtr& trace);
-  void setAnalysis(std::shared_ptr<const analyzer::Analysis> analysis);
-  void setDark(bool dark);
+  explicit StepsPage(Desk& desk, QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace) override;
+  void setGrown(const TracePtr& trace) override;
+  void setFindings(const Findings& findings) override;
+  void setLedgers(const LedgerStrips& strips) override;
+  void setDark(bool dark) override;
+  /// The ledger, then the steps.
+  [[nodiscard]] Figures figures() const override;
+  [[nodiscard]] std::vector<Command> commands() override;
   [[nodiscard]] StepStack* stack() const { return stack_; }
   [[nodiscard]] QCheckBox* longestFirst() const { return longest_; }
-
- Q_SIGNALS:
-  void stepActivated(std::size_t step);
 
  private:
   void showDetails();
   /// Shows what the colours of the causes stand for, of those that are seen.
   void showLegend();
 
-  std::shared_ptr<const analyzer::Analysis> analysis_;
+  AnalysisPtr analysis_;
   StepStack* stack_;
   QLabel* facts_;
   QLabel* legend_;

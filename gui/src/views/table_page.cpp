@@ -19,8 +19,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "base/words.h"
 #include "views/parts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -270,9 +270,9 @@ void TablePage::chooseExport() {
 
 void TablePage::exportTo(const QString& path) {
   const QString problem = writeFile(path, model_->csv().toUtf8());
-  Q_EMIT said(!problem.isEmpty()    ? problem
-              : model_->rows() == 1 ? tr("1 row written to %1").arg(path)
-                                    : tr("%1 rows written to %2").arg(model_->rows()).arg(path));
+  Q_EMIT message(!problem.isEmpty()    ? problem
+                 : model_->rows() == 1 ? tr("1 row written to %1").arg(path)
+                                       : tr("%1 rows written to %2").arg(model_->rows()).arg(path));
 }
 
 }  // namespace lacuna::gui

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/page.h"
 #include "models/table_model.h"
-#include "views/page.h"
 
 class QHBoxLayout;
 class QLabel;
@@ -34,12 +34,13 @@ class TablePage : public Page {
   void exportTo(const QString& path);
   [[nodiscard]] QTableView* table() const { return table_; }
   [[nodiscard]] TableModel* model() const { return model_; }
+  [[nodiscard]] Figures figures() const override { return {model_->csv()}; }
 
  Q_SIGNALS:
   void nameActivated(const QString& name);
   void nameSelected(const QString& name);
   /// The outcome of an export.
-  void said(const QString& words);
+  void message(const QString& words);
 
  private:
   void chooseExport();

@@ -7,8 +7,8 @@
 #include <QWindow>
 #include <vector>
 
+#include "base/words.h"
 #include "views/timeline_view.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -122,7 +122,7 @@ class TimelineAccessible : public QAccessibleWidget {
     return nullptr;
   }
   [[nodiscard]] QString text(QAccessible::Text what) const override {
-    if (what == QAccessible::Value) return view()->said();
+    if (what == QAccessible::Value) return view()->announced();
     return QAccessibleWidget::text(what);
   }
   [[nodiscard]] QAccessibleInterface* focusChild() const override {

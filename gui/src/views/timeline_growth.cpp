@@ -53,7 +53,7 @@ void TimelineView::setGrown(const TracePtr& trace) {
   pressedView_ = pressedView_.within(span);
   view_ = view_.grown(span);
   setRowOptions(movedTo(*old->tracks, options_, *trace->tracks));
-  Q_EMIT looksChanged();
+  Q_EMIT appearanceChanged();
   Q_EMIT viewportChanged();
   if (selected) Q_EMIT selectionChanged();
 }

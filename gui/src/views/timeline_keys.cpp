@@ -6,9 +6,9 @@
 #include <QScrollBar>
 #include <algorithm>
 
+#include "base/words.h"
 #include "views/timeline_metrics.h"
 #include "views/timeline_view.h"
-#include "views/words.h"
 
 /// The effects of keys on the timeline: everything that the mouse does.
 namespace lacuna::gui {
@@ -45,7 +45,7 @@ int placeOfKey(const QKeyEvent& event) {
 }  // namespace
 
 void TimelineView::say(const QString& what) {
-  said_ = what;
+  announced_ = what;
   setAccessibleDescription(what);
   QAccessibleValueChangeEvent spoken(this, what);
   QAccessible::updateAccessibility(&spoken);

@@ -14,12 +14,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/words.h"
 #include "models/details_model.h"
 #include "views/finding_panel.h"
 #include "views/minimap.h"
 #include "views/parts.h"
 #include "views/table_page.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -51,7 +51,7 @@ prof::TimeWindow withStep(prof::TimeWindow place, const analyzer::Analysis& anal
 
 }  // namespace
 
-TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
+TimelinePage::TimelinePage(Desk& desk, QWidget* parent) : Page(parent), desk_(desk) {
   setObjectName(QStringLiteral("page"));
   auto* down = new QVBoxLayout(this);
   down->setContentsMargins(0, 0, 0, 0);
@@ -63,7 +63,7 @@ TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
   leftColumn->setSpacing(0);
   view_ = new TimelineView(left);
   auto* minimap = new Minimap(view_, left);
-  connect(view_, &TimelineView::looksChanged, minimap, &Minimap::refresh);
+  connect(view_, &TimelineView::appearanceChanged, minimap, &Minimap::refresh);
   leftColumn->addWidget(minimap);
   leftColumn->addWidget(view_, 1);
   split->addWidget(left);
@@ -119,7 +119,31 @@ TimelinePage::TimelinePage(QWidget* parent) : Page(parent) {
   viewKey(Qt::Key_L, [this] { followLink(); });
   viewKey(Qt::Key_B, [this] { toggleBookmark(); });
   viewKey(Qt::Key_N, [this] { askForNote(); });
+  connectDesk();
   showSelection();
+}
+
+void TimelinePage::connectDesk() {
+  connect(view_, &TimelineView::areaChanged, this, [this] { Q_EMIT desk_.stretchSelected(view_->area()); });
+  connect(view_, &TimelineView::momentPicked, this, [this](prof::TimeNs at) { Q_EMIT desk_.momentPicked(at, this); });
+  connect(finding_, &FindingPanel::playWanted, &desk_, &Desk::changeWanted);
+  connect(&desk_, &Desk::momentPicked, this, [this](prof::TimeNs at, const QObject* by) {
+    if (by != this) view_->setCursorMark(at);
+  });
+  connect(&desk_, &Desk::stretchesWanted, this,
+          [this](const std::vector<prof::TimeWindow>& windows, const QString& caption) {
+            Q_EMIT wanted();
+            showEvidence(windows, caption);
+          });
+  connect(&desk_, &Desk::nameWanted, this, [this](const QString& name) {
+    Q_EMIT wanted();
+    search_->setText(name);
+    findNext(true);
+  });
+  connect(&desk_, &Desk::findingWanted, this, [this](const AnalysisPtr& analysis, std::size_t n) {
+    Q_EMIT wanted();
+    showFinding(analysis->of<analyzer::Findings>()[n], *analysis);
+  });
 }
 
 QWidget* TimelinePage::makeSide(QWidget* parent) {
@@ -147,7 +171,6 @@ QWidget* TimelinePage::makeSide(QWidget* parent) {
     column->addWidget(part);
   finding_ = new FindingPanel(side);
   column->insertWidget(3, finding_);
-  connect(finding_, &FindingPanel::playWanted, this, &TimelinePage::playWanted);
   connect(finding_, &FindingPanel::closed, this, [this] { view_->setHighlights({}, {}); });
   connect(finding_, &FindingPanel::placeWanted, this, [this](const FindingPlace& place) {
     view_->setHighlights(std::vector(view_->highlights()), place.what);
@@ -179,6 +202,10 @@ void TimelinePage::setGrown(const TracePtr& trace) {
   finding_->moveTo(*view_->trace()->tracks, *trace->tracks);
   view_->setGrown(trace);
   if (view_->area()) areaTimer_.start();  // what was added may lie in it
+}
+
+void TimelinePage::setLedgers(const LedgerStrips& strips) {
+  view_->setLedgers(strips);
 }
 
 void TimelinePage::setDark(bool dark) {
@@ -262,7 +289,7 @@ void TimelinePage::askForNote() {
   if (wanted && (there || !note.isEmpty())) setNote(there ? same->timeNs : at, note);
 }
 
-QString TimelinePage::csv(bool* cut) const {
+Figures TimelinePage::figures() const {
   const TracePtr& trace = view_->trace();
   if (!trace) return {};
   const Viewport& shown = view_->viewport();
@@ -279,25 +306,14 @@ QString TimelinePage::csv(bool* cut) const {
     for (int n = 0; n < row.lanes; ++n) {
       const analyzer::Lane& lane = track.lanes[static_cast<std::size_t>(n)];
       for (std::size_t i = lane.lowerBound(window.startNs); i < lane.size() && lane.startNs(i) < window.endNs; ++i) {
-        if (++rows > mostCsvRows_) {
-          if (cut != nullptr) *cut = true;
-          return out;
-        }
+        if (++rows > mostCsvRows_) return {out, mostCsvRows_};
         out += QStringLiteral("%1,%2,%3,%4,%5\n")
                    .arg(where, QString::number(n), csvCell(trace->name(lane.name(i))), QString::number(lane.startNs(i)),
                         QString::number(lane.durNs(i)));
       }
     }
   }
-  return out;
-}
-
-QByteArray TimelinePage::saveLayout() const {
-  return split_->saveState();
-}
-
-void TimelinePage::restoreLayout(const QByteArray& layout) {
-  if (!layout.isEmpty()) split_->restoreState(layout);
+  return {out};
 }
 
 void TimelinePage::showEvidence(const std::vector<prof::TimeWindow>& windows, const QString& caption) {

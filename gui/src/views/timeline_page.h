@@ -5,11 +5,11 @@
 #include <QTimer>
 #include <functional>
 
-#include "app/job.h"
-#include "app/long_job.h"
-#include "lacuna/analyzer/analysis.h"
+#include "base/desk.h"
+#include "base/job.h"
+#include "base/long_job.h"
+#include "base/page.h"
 #include "lacuna/analyzer/lanes.h"
-#include "views/page.h"
 #include "views/timeline_view.h"
 
 class QLabel;
@@ -28,11 +28,12 @@ class TimelinePage : public Page {
   Q_OBJECT
 
  public:
-  explicit TimelinePage(QWidget* parent = nullptr);
-  void setTrace(const TracePtr& trace);
-  /// The same trace with more in it. All settings stay; a view that reached the end goes on reaching it.
-  void setGrown(const TracePtr& trace);
-  void setDark(bool dark);
+  explicit TimelinePage(Desk& desk, QWidget* parent = nullptr);
+  void setTrace(const TracePtr& trace) override;
+  /// A view that reached the end goes on reaching it.
+  void setGrown(const TracePtr& trace) override;
+  void setLedgers(const LedgerStrips& strips) override;
+  void setDark(bool dark) override;
   [[nodiscard]] TimelineView* view() const { return view_; }
   [[nodiscard]] DetailsModel* details() const { return details_; }
   [[nodiscard]] TableModel* sums() const { return sums_; }
@@ -43,7 +44,7 @@ class TimelinePage : public Page {
       std::function<std::uint64_t(const analyzer::TrackSet&, const analyzer::NameMatches&, const analyzer::Progress&)>;
   /// The function that counts the events found: analyzer::countMatches unless set otherwise.
   void setCountMatches(CountMatches count) { countMatches_ = std::move(count); }
-  [[nodiscard]] bool busy() const {
+  [[nodiscard]] bool busy() const override {
     return launching_ || linkJob_.busy() || argumentJob_.busy() || searching_ || findJob_.busy();
   }
 
@@ -63,18 +64,19 @@ class TimelinePage : public Page {
   /// Asks for the note of the bookmark nearest to the cursor, making one where there is none near.
   void askForNote();
   void setNote(prof::TimeNs timeNs, const QString& note);
-  /// The events of the selected stretch, or of what is shown, in the lanes that are shown; at most mostCsvRows(), and
-  /// `cut` states if there are more.
-  [[nodiscard]] QString csv(bool* cut = nullptr) const;
-  [[nodiscard]] int mostCsvRows() const { return mostCsvRows_; }
-  /// A smaller limit, to see what happens at it.
+  /// The events of the selected stretch, or of the stretch in view, in the lanes that are shown.
+  [[nodiscard]] Figures figures() const override;
+  /// A smaller limit of figures(), to see what happens at it.
   void setMostCsvRows(int rows) { mostCsvRows_ = rows; }
-  [[nodiscard]] QByteArray saveLayout() const;
-  void restoreLayout(const QByteArray& layout);
+  [[nodiscard]] std::vector<Command> commands() override;
+  /// The widths of the timeline and of the column beside it.
+  void saveAppearance(QSettings& settings) const override;
+  void restoreAppearance(const QSettings& settings) override;
+  /// The stretch in view, bookmarks and notes, folded and pinned rows.
+  void saveSession(QSettings& settings) const override;
+  void restoreSession(const QSettings& settings) override;
 
  Q_SIGNALS:
-  /// The fix of the finding that is shown is to be played.
-  void playWanted(const QString& knob);
   void sumsReady();
   /// The links of the selected event are known and drawn.
   void linksReady();
@@ -82,6 +84,9 @@ class TimelinePage : public Page {
   void searched();
 
  private:
+  /// Answers the requests of other pages, and passes on what happens here.
+  void connectDesk();
+  std::vector<Command> goCommands();
   void showSelection();
   /// Gives names of details the room that they need, and values at least half.
   void fitDetails();
@@ -103,6 +108,7 @@ class TimelinePage : public Page {
   /// The mark that a hand pointing at `at` means, or the end.
   std::vector<Bookmark>::iterator near(std::vector<Bookmark>& marks, prof::TimeNs at) const;
 
+  Desk& desk_;
   QSplitter* split_;
   TimelineView* view_;
   DetailsModel* details_;

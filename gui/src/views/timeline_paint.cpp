@@ -6,13 +6,13 @@
 #include <QScrollBar>
 #include <cmath>
 
+#include "base/words.h"
 #include "lacuna/prof/amounts.h"
 #include "timeline/text.h"
 #include "views/parts.h"
 #include "views/shapes.h"
 #include "views/timeline_metrics.h"
 #include "views/timeline_view.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

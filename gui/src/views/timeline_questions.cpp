@@ -7,13 +7,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/words.h"
 #include "lacuna/analyzer/links.h"
 #include "lacuna/prof/amounts.h"
 #include "models/analysis_tables.h"
 #include "models/details_model.h"
 #include "timeline/text.h"
 #include "views/timeline_page.h"
-#include "views/words.h"
 
 // The questions of the page to the trace, off the GUI's thread: links, names that match, sums of a stretch.
 

@@ -6,10 +6,10 @@
 #include <QStyle>
 #include <algorithm>
 
+#include "base/words.h"
 #include "timeline/text.h"
 #include "views/timeline_accessible.h"
 #include "views/timeline_metrics.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -57,7 +57,7 @@ void TimelineView::setTrace(const TracePtr& trace) {
   view_ = trace ? Viewport(trace->tracks->span) : Viewport();
   relayOut();
   scroll_->setValue(0);
-  Q_EMIT looksChanged();
+  Q_EMIT appearanceChanged();
   Q_EMIT viewportChanged();
   Q_EMIT selectionChanged();
 }
@@ -65,7 +65,7 @@ void TimelineView::setTrace(const TracePtr& trace) {
 void TimelineView::setDark(bool dark) {
   dark_ = dark;
   invalidate();
-  Q_EMIT looksChanged();
+  Q_EMIT appearanceChanged();
 }
 
 void TimelineView::setLedgers(LedgerStrips strips) {
@@ -77,7 +77,7 @@ void TimelineView::setLedgers(LedgerStrips strips) {
   }
   relayOut();
   if (shown) scrollToLane(*selected_);
-  Q_EMIT looksChanged();
+  Q_EMIT appearanceChanged();
 }
 
 const analyzer::LedgerStrip* TimelineView::stripOf(std::size_t group) const {

@@ -7,7 +7,8 @@
 #include <QWidget>
 #include <optional>
 
-#include "app/trace.h"
+#include "base/findings.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/links.h"
 #include "timeline/ledger_painter.h"
 #include "views/label_painter.h"
@@ -15,8 +16,6 @@
 class QScrollBar;
 
 namespace lacuna::gui {
-
-using LedgerStrips = std::shared_ptr<const std::vector<analyzer::LedgerStrip>>;
 
 /// An event of the picture: the n-th of a lane.
 struct EventPlace {
@@ -91,7 +90,7 @@ class TimelineView : public QWidget {
   void jumpToBookmark(int step);
   /// Announces to screen readers what is selected now, or was done.
   void say(const QString& what);
-  [[nodiscard]] const QString& said() const { return said_; }
+  [[nodiscard]] const QString& announced() const { return announced_; }
   void toEnd();
   /// Forgets the selected event and stretch, and the evidence.
   void clearSelection();
@@ -142,7 +141,7 @@ class TimelineView : public QWidget {
   void momentPicked(lacuna::prof::TimeNs timeNs);
   void rowOptionsChanged();
   /// The ledgers or the colours are others.
-  void looksChanged();
+  void appearanceChanged();
   /// A key asks for the filter of tracks.
   void filterWanted();
 
@@ -257,7 +256,7 @@ class TimelineView : public QWidget {
   std::optional<EventPlace> measuredFrom_;
   prof::TimeNs areaAnchor_ = 0;  ///< the end of the stretch that keys leave where it is
   bool byKeys_ = false;          ///< the mouse has not moved since keys went to a moment
-  QString said_;
+  QString announced_;
   std::vector<EventPlace> links_;
   std::vector<Bookmark> bookmarks_;
   std::optional<prof::TimeNs> cursorMark_;

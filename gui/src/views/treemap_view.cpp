@@ -8,9 +8,9 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "base/words.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 
@@ -197,18 +197,18 @@ void TreemapView::paintOrigin(QPainter& painter, const MapTile& tile) const {
 void TreemapView::paintBlocks(QPainter& painter, const MapTile& tile) const {
   const Theme& t = theme(dark_);
   const bool rest = tile.kind == MapTile::Kind::Rest;
-  const Colour whole = mix(t.panel, roleColour(tile.role, dark_), rest ? kRest : 1);
-  const Colour faint = mix(t.panel, whole, kFaint);
+  const Colour solid = mix(t.panel, roleColour(tile.role, dark_), rest ? kRest : 1);
+  const Colour faint = mix(t.panel, solid, kFaint);
   const double share = marked_.empty() ? 1 : markedShare(tile);
   QRectF rect = rectOf(tile.place);
   rect.adjust(0, 0, rect.width() > 3 ? -1 : 0, rect.height() > 3 ? -1 : 0);
   if (share < 1) painter.fillRect(rect, rgb(faint));
-  painter.fillRect(QRectF(rect.x(), rect.y(), rect.width() * share, rect.height()), rgb(whole));
+  painter.fillRect(QRectF(rect.x(), rect.y(), rect.width() * share, rect.height()), rgb(solid));
   if (!marked_.empty() && share > 0 && rect.width() > 4 && rect.height() > 4) {
     painter.setPen(QPen(rgb(t.text), 2));
     painter.drawRect(rect.adjusted(1, 1, -1, -1));
   }
-  painter.setPen(rgb(inkOn(share > 0.5 ? whole : faint)));
+  painter.setPen(rgb(inkOn(share > 0.5 ? solid : faint)));
   paintLabel(painter, rect, nameOf(tile), bytesWords(tile.bytes));
 }
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lacuna/prof/draft.h"
 #include "lacuna/prof/file_error.h"
-#include "lacuna/prof/whole_file.h"
 
 namespace lacuna::prof {
 namespace {
@@ -128,8 +128,8 @@ std::filesystem::path unfinishedName(const std::filesystem::path& path) {
   return folderOf(path) / fmt::format("{}{}-{}", kUnfinished, ::getpid(), path.filename().string());
 }
 
-Status writeWhole(const std::filesystem::path& path, const std::function<Status(const std::filesystem::path&)>& write,
-                  Existing existing) {
+Status writeAtomically(const std::filesystem::path& path,
+                       const std::function<Status(const std::filesystem::path&)>& write, Existing existing) {
   const Result<std::filesystem::path> place = behindLinks(path);
   if (!place.ok()) return place.error();
   const std::filesystem::path unfinished = unfinishedName(*place);

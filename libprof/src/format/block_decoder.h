@@ -23,7 +23,7 @@ class BlockDecoder : private ColumnSource {
 
  private:
   struct Decoded {
-    bool busy = false;  ///< a column that is predicted from itself, by detours
+    bool busy = false;  ///< a column that is predicted from itself, through others
     bool done = false;
     Bytes values;
   };

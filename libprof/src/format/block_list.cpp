@@ -160,10 +160,10 @@ Status walkBlocks(const base::InputFile& file, std::uint64_t fileBytes, bool ver
       return {};
     }
     if (entry && entry->plausible(fileBytes) && readHeader(file, *entry, scratch).ok()) {
-      const Status whole = verify ? verifyBlock(file, *entry, scratch) : Status();
+      const Status verified = verify ? verifyBlock(file, *entry, scratch) : Status();
       list.end = entry->end();
-      if (!whole.ok()) {
-        list.damage.push_back({at, entry->bytes(), describe(file, *entry) + ": " + whole.error().message});
+      if (!verified.ok()) {
+        list.damage.push_back({at, entry->bytes(), describe(file, *entry) + ": " + verified.error().message});
       } else if (entry->kind != BlockKind::Index) {
         list.blocks.push_back(*entry);
       }
@@ -187,9 +187,9 @@ Status walkBlocks(const base::InputFile& file, std::uint64_t fileBytes, bool ver
 void dropDamaged(const base::InputFile& file, BlockList& list) {
   Bytes scratch;
   std::erase_if(list.blocks, [&](const BlockEntry& entry) {
-    const Status whole = verifyBlock(file, entry, scratch);
-    if (whole.ok()) return false;
-    list.damage.push_back({entry.offset, entry.bytes(), describe(file, entry) + ": " + whole.error().message});
+    const Status verified = verifyBlock(file, entry, scratch);
+    if (verified.ok()) return false;
+    list.damage.push_back({entry.offset, entry.bytes(), describe(file, entry) + ": " + verified.error().message});
     return true;
   });
 }

@@ -15,7 +15,7 @@ namespace lacuna::prof {
 namespace {
 
 /// Every block that is whole, whether an index names it or not.
-Result<format::BlockList> wholeBlocks(const base::InputFile& file, std::uint64_t fileBytes) {
+Result<format::BlockList> completeBlocks(const base::InputFile& file, std::uint64_t fileBytes) {
   if (auto indexed = format::listFromIndex(file, fileBytes)) {
     format::dropDamaged(file, *indexed);
     return *std::move(indexed);
@@ -65,7 +65,7 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to, Exi
   if (!reader.ok()) return reader.error();
   const auto file = base::InputFile::open(from);
   if (!file.ok()) return file.error();
-  auto list = wholeBlocks(*file, reader->fileBytes());
+  auto list = completeBlocks(*file, reader->fileBytes());
   if (!list.ok()) return list.error();
   RecoverSummary summary;
   summary.wasComplete = list->complete;
@@ -75,7 +75,7 @@ Result<RecoverSummary> recoverFile(const fs::path& from, const fs::path& to, Exi
     // The damaged bytes made the file large enough for its rows; nothing would open it without them.
     return Budget::ofProcess().allow(Budget::Item::Rows, summary.rows, from, fs::file_size(part, error));
   };
-  if (Status status = writeWhole(*output, write, existing); !status.ok()) return status.error();
+  if (Status status = writeAtomically(*output, write, existing); !status.ok()) return status.error();
   return summary;
 }
 

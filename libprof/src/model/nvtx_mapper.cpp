@@ -153,25 +153,25 @@ NvtxPlan::NvtxPlan(std::string_view domain, std::string_view schema, FieldNames 
   }
 }
 
-void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink& sink) {
+void mapExecution(const AnnouncedExecution& announced, const NvtxEvent& event, NvtxRowSink& sink) {
   const auto fill = [&](auto& row) {
     row.startNs = event.startNs;
     row.durNs = event.durNs;
-    row.queue = queueId(said.queue);
-    row.device = deviceOf(said.queue);
-    row.correlation = said.correlation;
+    row.queue = queueId(announced.queue);
+    row.device = deviceOf(announced.queue);
+    row.correlation = announced.correlation;
     row.name = event.name;
   };
-  if (said.kind == kCopy) {
+  if (announced.kind == kCopy) {
     Memcpy row;
     fill(row);
-    row.bytes = said.bytes;
+    row.bytes = announced.bytes;
     row.flags = kAsync;
     sink.take(row);
-  } else if (said.kind == kFill) {
+  } else if (announced.kind == kFill) {
     Memset row;
     fill(row);
-    row.bytes = said.bytes;
+    row.bytes = announced.bytes;
     row.flags = kAsync;
     sink.take(row);
   } else {
@@ -180,34 +180,36 @@ void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink
     row.flags = event.flags & kUnfinished;
     sink.take(row);
   }
-  const bool inPlace = said.enqueueStartNs == 0;
+  const bool inPlace = announced.enqueueStartNs == 0;
   ApiCall call;
-  call.startNs = inPlace ? event.startNs : said.enqueueStartNs;
-  call.durNs = said.enqueueNs;
-  call.thread = inPlace ? event.thread : ThreadId(said.enqueueThread);
+  call.startNs = inPlace ? event.startNs : announced.enqueueStartNs;
+  call.durNs = announced.enqueueNs;
+  call.thread = inPlace ? event.thread : ThreadId(announced.enqueueThread);
   call.kind = ApiKind::Other;
-  call.name = sink.join(said.kind == kUpkeep ? kUpkeepCall : kEnqueueCall, StringId());
-  call.correlation = said.correlation;
+  call.name = sink.join(announced.kind == kUpkeep ? kUpkeepCall : kEnqueueCall, StringId());
+  call.correlation = announced.correlation;
   sink.take(call);
 }
 
-Allocation mapMemory(const SaidMemory& said, const NvtxEvent& event) {
-  Allocation row{
-      .timeNs = event.startNs, .thread = event.thread, .device = deviceOf(said.queue), .queue = queueId(said.queue)};
-  row.sequence = said.sequence;
-  row.action = enumOr(said.action, MemoryAction::Release);
-  row.role = enumOr(said.role, MemoryRole::Cached);
-  row.address = said.address;
-  row.bytes = said.bytes;
-  row.tensor = StringId(said.tensor);
-  row.op = StringId(said.op);
+Allocation mapMemory(const AnnouncedMemory& announced, const NvtxEvent& event) {
+  Allocation row{.timeNs = event.startNs,
+                 .thread = event.thread,
+                 .device = deviceOf(announced.queue),
+                 .queue = queueId(announced.queue)};
+  row.sequence = announced.sequence;
+  row.action = enumOr(announced.action, MemoryAction::Release);
+  row.role = enumOr(announced.role, MemoryRole::Cached);
+  row.address = announced.address;
+  row.bytes = announced.bytes;
+  row.tensor = StringId(announced.tensor);
+  row.op = StringId(announced.op);
   return row;
 }
 
-Sync mapWait(const SaidWait& said, const NvtxEvent& event) {
-  Sync row{.startNs = event.startNs, .durNs = event.durNs, .thread = event.thread, .queue = queueId(said.queue)};
-  row.device = deviceOf(said.queue);
-  row.kind = said.kind == kSyncItem ? SyncKind::Event : SyncKind::Stream;
+Sync mapWait(const AnnouncedWait& announced, const NvtxEvent& event) {
+  Sync row{.startNs = event.startNs, .durNs = event.durNs, .thread = event.thread, .queue = queueId(announced.queue)};
+  row.device = deviceOf(announced.queue);
+  row.kind = announced.kind == kSyncItem ? SyncKind::Event : SyncKind::Stream;
   row.name = event.name;
   return row;
 }

@@ -200,8 +200,8 @@ bool isGone(const fs::path& directory, std::uint64_t key) {
   errno = 0;  // for an empty file
   const std::size_t got = readSmallFile((directory / kSettingsFile).c_str(), &now, sizeof now);
   if (got == 0) return errno == ENOENT || errno == ENOTDIR;
-  const bool whole = got == sizeof now && now.magic == kMagic && now.version == kVersion;
-  return key != 0 && whole && now.key != 0 && now.key != key;
+  const bool complete = got == sizeof now && now.magic == kMagic && now.version == kVersion;
+  return key != 0 && complete && now.key != 0 && now.key != key;
 }
 
 fs::path checkpointPath(const fs::path& directory) {

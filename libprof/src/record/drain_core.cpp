@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace lacuna::prof::recording {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(10);
+constexpr auto kSearchEvery = std::chrono::milliseconds(10);
 constexpr auto kLifeCheckEvery = std::chrono::milliseconds(50);
 /// Each time, what was read since goes into the trace as blocks of their own.
 constexpr auto kRetryEvery = std::chrono::milliseconds(100);
@@ -54,12 +54,12 @@ DrainCore::DrainCore(Place place, Writer writer, const DrainOptions& options)
       key_(recordingKey(place_.directory)),
       folder_(place_.directory),
       options_(options),
-      book_(std::move(writer)),
-      batches_(book_),
+      trace_(std::move(writer)),
+      batches_(trace_),
       openLog_(place_.directory) {}
 
-void DrainCore::lookForRecorders() {
-  lastLook_ = Steady::now();
+void DrainCore::findRecorders() {
+  lastSearch_ = Steady::now();
   folder_.noteListing();
   // Another recording in this one's place has a drainer of its own.
   if (place_.live && isGone(place_.directory, key_)) return;
@@ -74,25 +74,25 @@ void DrainCore::openRecorder(const fs::path& path) {
   int system = 0;
   Result<MappedFile> file = MappedFile::open(path, place_.live, &system);
   if (!file.ok()) {
-    // The next look may find room again.
+    // The next search may find room again.
     const bool isNew = system == 0 ? done_.insert(name).second : unopened_.emplace(name, file.error()).second;
-    if (isNew) book_.log(tick_.monotonicNs, LogLevel::Warning, file.error().message);
+    if (isNew) trace_.log(tick_.monotonicNs, LogLevel::Warning, file.error().message);
     return;
   }
   unopened_.erase(name);
   learnClocks((*file).view().header());
   if (place_.live) noteWhereItIs((*file).view().header());
-  auto reader = std::make_unique<ProcessReader>(std::move(*file), path, book_, batches_);
+  auto reader = std::make_unique<ProcessReader>(std::move(*file), path, trace_, batches_);
   if (const auto saved = saved_.find(name); saved != saved_.end()) {
     Loader loader(saved->second);
     reader->load(loader, savedOpen_.take(name));
     if (!loader.ok() || !loader.atEnd()) {
-      ++book_.stats().damaged;
-      book_.log(tick_.monotonicNs, LogLevel::Warning, fmt::format("{}: its state in the checkpoint is damaged", name));
+      ++trace_.stats().damaged;
+      trace_.log(tick_.monotonicNs, LogLevel::Warning, fmt::format("{}: its state in the checkpoint is damaged", name));
     }
     saved_.erase(saved);
   } else {
-    ++book_.stats().processes;
+    ++trace_.stats().processes;
   }
   readers_.emplace(name, std::move(reader));
 }
@@ -100,10 +100,10 @@ void DrainCore::openRecorder(const fs::path& path) {
 /// Before anybody asks for its number. A process that ends is noticed by its number, too.
 void DrainCore::noteWhereItIs(Header& header) {
   if (lifeOf(header) != Life::Unseen) return;
-  book_.log(tick_.monotonicNs, LogLevel::Warning,
-            fmt::format("process {} numbers itself in a PID namespace that cannot be seen from here: that number is "
-                        "kept, and the process counts as running to the end of the recording",
-                        header.osPid));
+  trace_.log(tick_.monotonicNs, LogLevel::Warning,
+             fmt::format("process {} numbers itself in a PID namespace that cannot be seen from here: that number is "
+                         "kept, and the process counts as running to the end of the recording",
+                         header.osPid));
 }
 
 /// The recorder's own ticks describe the time before this drainer came, or another boot.
@@ -125,12 +125,12 @@ void DrainCore::noteFailures(const std::vector<fs::path>& notes) {
   for (const fs::path& note : notes) {
     if (failed_.contains(note.filename().string())) continue;
     const Result<std::string> text = readFile(note);
-    // One without its end is being written; the next look, or the one at the end of the recording, finds it whole.
+    // One without its end is being written; the next search, or the one at the end of the recording, finds it complete.
     if (!text.ok() || !text->ends_with('\n')) continue;
     failed_.insert(note.filename().string());
-    ++book_.stats().unable;
+    ++trace_.stats().unable;
     if (whyUnable_.empty()) whyUnable_ = text->substr(0, text->find('\n'));
-    book_.log(tick_.monotonicNs, LogLevel::Error, *text);
+    trace_.log(tick_.monotonicNs, LogLevel::Error, *text);
   }
 }
 
@@ -139,7 +139,7 @@ void DrainCore::writeTick(const Tick& tick) {
   if (lastClockRow_ == 0) writeEnvironment();
   noteClockStep(tick);
   lastClockRow_ = tick.monotonicNs;
-  book_.append(::lacuna::prof::Clock{.timeNs = tick.monotonicNs, .realtimeNs = tick.realtimeNs, .tsc = tick.tsc});
+  trace_.append(::lacuna::prof::Clock{.timeNs = tick.monotonicNs, .realtimeNs = tick.realtimeNs, .tsc = tick.tsc});
 }
 
 /// Times of events are monotonic and do not care; who compares them with a log file's wall-clock times has to know.
@@ -147,16 +147,16 @@ void DrainCore::noteClockStep(const Tick& tick) {
   const TimeNs passed = tick.monotonicNs - steady_.monotonicNs;
   const TimeNs moved = tick.realtimeNs - steady_.realtimeNs - passed;
   if (steady_.monotonicNs != 0 && std::abs(moved) > kClockStep + passed / 1000) {
-    book_.log(tick.monotonicNs, LogLevel::Warning,
-              fmt::format("the wall clock was set {} by {:.3f} s", moved > 0 ? "forward" : "back",
-                          static_cast<double>(std::abs(moved)) / 1e9));
+    trace_.log(tick.monotonicNs, LogLevel::Warning,
+               fmt::format("the wall clock was set {} by {:.3f} s", moved > 0 ? "forward" : "back",
+                           static_cast<double>(std::abs(moved)) / 1e9));
   }
   steady_ = tick;
 }
 
 void DrainCore::writeEnvironment() {
   const auto put = [&](std::string_view key, std::string_view value) {
-    book_.append(Environment{.key = book_.writer().intern(key), .value = book_.writer().intern(value)});
+    trace_.append(Environment{.key = trace_.writer().intern(key), .value = trace_.writer().intern(value)});
   };
   utsname system{};
   if (uname(&system) == 0) {
@@ -188,9 +188,9 @@ void DrainCore::closeTheBroken() {
   for (auto& [name, reader] : readers_) {
     if (!reader->broken() || reader->closed()) continue;
     reader->close(tick_.monotonicNs);
-    ++book_.stats().truncated;
-    book_.log(tick_.monotonicNs, LogLevel::Error,
-              fmt::format("{}: was shortened while it was read, so what its process recorded last is lost", name));
+    ++trace_.stats().truncated;
+    trace_.log(tick_.monotonicNs, LogLevel::Error,
+               fmt::format("{}: was shortened while it was read, so what its process recorded last is lost", name));
   }
 }
 
@@ -209,7 +209,7 @@ void DrainCore::closeTheDead() {
 Result<bool> DrainCore::drain() {
   const MappingGuard::Scope scope;
   const auto now = Steady::now();
-  if (now - lastLook_ >= kLookEvery && folder_.mayHaveChanged()) lookForRecorders();
+  if (now - lastSearch_ >= kSearchEvery && folder_.mayHaveChanged()) findRecorders();
   const bool any = drainAll(false);
   if (now - lastLifeCheck_ >= kLifeCheckEvery) closeTheDead();
   if (checkpointIsDue()) {
@@ -234,16 +234,16 @@ bool DrainCore::checkpointIsDue() const {
 /// Saves what is open first: the checkpoint records how much of that holds.
 Status DrainCore::saveState() {
   bool anew = false;
-  if (Status begun = openLog_.begin(book_.openBudget().bytes(), anew); !begun.ok()) return begun;
+  if (Status begun = openLog_.begin(trace_.openBudget().bytes(), anew); !begun.ok()) return begun;
   for (auto& [name, reader] : readers_) reader->saveOpen(name, anew, openLog_);
   const Result<OpenLog::Place> open = openLog_.end();
   if (!open.ok()) return open.error();
   Saver saver;
   saver.put(kCheckpointMagic);
-  saver.put(book_.writer().bytesWritten());
+  saver.put(trace_.writer().bytesWritten());
   saver.put(*open);
   saver.put(lastClockRow_);
-  book_.save(saver);
+  trace_.save(saver);
   saver.putAll(done_, [&](const std::string& name) { saver.put(name); });
   saver.put(static_cast<std::uint64_t>(readers_.size()));
   for (auto& [name, reader] : readers_) {
@@ -260,16 +260,16 @@ Status DrainCore::saveState() {
 
 Status DrainCore::checkpoint() {
   batches_.flush();
-  book_.settleThreads(tick_.monotonicNs);
-  const Status flushed = book_.writer().flush();
+  trace_.settleThreads(tick_.monotonicNs);
+  const Status flushed = trace_.writer().flush();
   if (!flushed.ok()) return flushed;
   // Without the directory nobody could take the state up, and the segments are wanted.
   const Status status = isGone(place_.directory, key_) ? Status() : saveState();
   if (!status.ok()) {
     // The segments stay taken until it can be saved, so events may be dropped meanwhile.
-    if (!std::exchange(saidUnsaved_, true)) {
-      book_.log(tick_.monotonicNs, LogLevel::Warning,
-                "the recording's state could not be saved: " + status.error().message);
+    if (!std::exchange(reportedUnsaved_, true)) {
+      trace_.log(tick_.monotonicNs, LogLevel::Warning,
+                 "the recording's state could not be saved: " + status.error().message);
     }
     return status;
   }
@@ -290,7 +290,7 @@ Status DrainCore::checkpoint() {
 
 Status DrainCore::flush() {
   const MappingGuard::Scope scope;
-  lookForRecorders();
+  findRecorders();
   drainAll(false);
   closeTheDead();
   return place_.live ? checkpoint() : Status();
@@ -298,7 +298,7 @@ Status DrainCore::flush() {
 
 Status DrainCore::finish() {
   const MappingGuard::Scope scope;
-  lookForRecorders();
+  findRecorders();
   if (!place_.live && !unopened_.empty()) return unopened_.begin()->second;
   for (auto& [name, reader] : readers_) reader->cutOff();
   lastClockRow_ = 0 < lastClockRow_ ? std::min(lastClockRow_, readClocks().monotonicNs - kClockRowEvery) : 0;
@@ -307,24 +307,24 @@ Status DrainCore::finish() {
     if (!reader->closed()) reader->close(tick_.monotonicNs);
   }
   batches_.flush();
-  if (book_.stats().damaged > 0) {
-    book_.log(tick_.monotonicNs, LogLevel::Warning,
-              fmt::format("{} records of the segments made no sense and were left out", book_.stats().damaged));
+  if (trace_.stats().damaged > 0) {
+    trace_.log(tick_.monotonicNs, LogLevel::Warning,
+               fmt::format("{} records of the segments made no sense and were left out", trace_.stats().damaged));
   }
-  book_.writeEverybody(tick_.monotonicNs);
-  Status finished = book_.writer().finish();
+  trace_.writeEverybody(tick_.monotonicNs);
+  Status finished = trace_.writer().finish();
   if (finished.ok() && !unopened_.empty()) finished = unopened_.begin()->second;
   if (!place_.live) return finished;
   // Rows that did not come into the trace are in the segments yet, for recover().
   if (!finished.ok() && !isGone(place_.directory, key_)) return finished;
   Result<std::string> removed = removeFolder(place_.directory, segments_, key_);
-  if (removed.ok()) book_.stats().left = *removed;
+  if (removed.ok()) trace_.stats().left = *removed;
   return finished.ok() ? removed.status() : finished;
 }
 
 DrainStats DrainCore::stats() {
-  DrainStats stats = book_.stats();
-  stats.fileBytes = book_.writer().bytesWritten();
+  DrainStats stats = trace_.stats();
+  stats.fileBytes = trace_.writer().bytesWritten();
   stats.living = static_cast<std::uint32_t>(
       std::count_if(readers_.begin(), readers_.end(), [](const auto& entry) { return !entry.second->closed(); }));
   return stats;
@@ -350,10 +350,10 @@ Status DrainCore::resume(const std::string& checkpoint) {
   loader.get<std::uint64_t>();
   loader.get<std::uint64_t>();
   const auto open = loader.get<OpenLog::Place>();
-  const auto take = [&](std::string_view entry) { return savedOpen_.load(entry, book_.openBudget()); };
+  const auto take = [&](std::string_view entry) { return savedOpen_.load(entry, trace_.openBudget()); };
   if (Status read = OpenLog::read(place_.directory, open, take); !read.ok()) return read;
   lastClockRow_ = loader.getTime();
-  book_.load(loader);
+  trace_.load(loader);
   loader.getAll([&] { done_.insert(loader.getText()); });
   loader.getAll([&] {
     const std::string name = loader.getText();

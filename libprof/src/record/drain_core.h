@@ -16,7 +16,7 @@
 #include "record/open_states.h"
 #include "record/process_reader.h"
 #include "record/row_batches.h"
-#include "record/trace_book.h"
+#include "record/trace_state.h"
 
 namespace lacuna::prof::recording {
 
@@ -36,7 +36,7 @@ class DrainCore {
   [[nodiscard]] DrainStats stats();
   [[nodiscard]] const std::string& whyUnable() const { return whyUnable_; }
   [[nodiscard]] bool hasRecorders() const { return !readers_.empty(); }
-  TraceBook& book() { return book_; }
+  TraceState& trace() { return trace_; }
   [[nodiscard]] const std::filesystem::path& directory() const { return place_.directory; }
 
   /// Takes up where a checkpoint left off. The trace must hold what it held then.
@@ -49,7 +49,7 @@ class DrainCore {
  private:
   using Steady = std::chrono::steady_clock;
 
-  void lookForRecorders();
+  void findRecorders();
   void openRecorder(const std::filesystem::path& path);
   void learnClocks(const Header& header);
   void noteWhereItIs(Header& header);
@@ -69,7 +69,7 @@ class DrainCore {
   std::uint64_t key_;
   RecordingFolder folder_;
   DrainOptions options_;
-  TraceBook book_;
+  TraceState trace_;
   RowBatches batches_;
   ClockLine clock_;
   Tick tick_;
@@ -83,11 +83,11 @@ class DrainCore {
   OpenLog openLog_;
   std::set<std::string> failed_;
   std::string whyUnable_;  ///< not kept in a checkpoint
-  Steady::time_point lastLook_{};
+  Steady::time_point lastSearch_{};
   Steady::time_point lastLifeCheck_{};
   Steady::time_point lastCheckpoint_ = Steady::now();
   Steady::time_point retryAt_{};  ///< not before, after one that failed
-  bool saidUnsaved_ = false;
+  bool reportedUnsaved_ = false;
 };
 
 }  // namespace lacuna::prof::recording

@@ -8,16 +8,16 @@
 #include <optional>
 #include <thread>
 
-#include "record/book_access.h"
 #include "record/drain_core.h"
+#include "record/trace_state_access.h"
 
 namespace fs = std::filesystem;
 
 namespace lacuna::prof {
 
-using recording::BookAccess;
 using recording::DrainCore;
 using recording::DrainLock;
+using recording::TraceStateAccess;
 
 namespace {
 
@@ -77,13 +77,13 @@ Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& outpu
   if (!lock.ok()) return lock.error();
   // The caller may change its working directory.
   std::error_code error;
-  const fs::path whole = fs::absolute(directory, error);
+  const fs::path absolute = fs::absolute(directory, error);
   // The note first: it replaces nothing, and a trace that is there is cut with the next line.
   if (const Status noted = noteOutput(directory, output); !noted.ok()) return noted.error();
   Result<Writer> writer = Writer::create(output, options.writer);
   if (!writer.ok()) return writer.error();
   Drainer drainer;
-  drainer.impl_ = std::make_unique<Impl>(std::move(*lock), DrainCore::Place{error ? directory : whole, true},
+  drainer.impl_ = std::make_unique<Impl>(std::move(*lock), DrainCore::Place{error ? directory : absolute, true},
                                          std::move(*writer), options);
   return drainer;
 }
@@ -91,7 +91,7 @@ Result<Drainer> Drainer::create(const fs::path& directory, const fs::path& outpu
 Status Drainer::moveTo(const fs::path& output, Existing existing) {
   const std::lock_guard guard(impl_->mutex);
   if (const Status noted = noteOutput(impl_->core.directory(), output); !noted.ok()) return noted;
-  return impl_->core.book().writer().moveTo(output, existing);
+  return impl_->core.trace().writer().moveTo(output, existing);
 }
 
 Result<bool> Drainer::drain() {
@@ -126,12 +126,12 @@ std::string Drainer::whyUnable() const {
 
 void Drainer::setExitCode(std::uint32_t osPid, int code) {
   const std::lock_guard guard(impl_->mutex);
-  impl_->core.book().setExitCode(osPid, code);
+  impl_->core.trace().setExitCode(osPid, code);
 }
 
 void Drainer::with(const std::function<void(Access&)>& work) {
   const std::lock_guard guard(impl_->mutex);
-  BookAccess access(impl_->core.book());
+  TraceStateAccess access(impl_->core.trace());
   work(access);
 }
 

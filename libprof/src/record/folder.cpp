@@ -112,8 +112,8 @@ Result<Folder> Folder::openAs(const fs::path& path, int flags) {
 
 Result<Folder> Folder::open(const fs::path& path) {
   std::error_code error;
-  const fs::path whole = fs::canonical(path, error);
-  return openAs(error ? path : whole, error ? 0 : O_NOFOLLOW);
+  const fs::path resolved = fs::canonical(path, error);
+  return openAs(error ? path : resolved, error ? 0 : O_NOFOLLOW);
 }
 
 Result<Folder> Folder::openItself(const fs::path& path) {
@@ -214,14 +214,14 @@ int Folder::removeItself() const {
   struct stat held {};
   struct stat named {};
   std::error_code error;
-  const fs::path whole = fs::canonical(path_, error);
+  const fs::path resolved = fs::canonical(path_, error);
   if (error) return error.value();
-  const base::FileHandle parent(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const base::FileHandle parent(::open(resolved.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   // Without a descriptor to spare by its name: only an empty folder can go.
   const bool spare = parent.get() >= 0;
   if (!spare && errno != EMFILE && errno != ENFILE) return errno;
   const int from = spare ? parent.get() : AT_FDCWD;
-  const std::string name = spare ? whole.filename().string() : whole.string();
+  const std::string name = spare ? resolved.filename().string() : resolved.string();
   if (fstat(fd(), &held) != 0 || fstatat(from, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0) return errno;
   if (held.st_dev != named.st_dev || held.st_ino != named.st_ino) return ENOENT;
   return ::unlinkat(from, name.c_str(), AT_REMOVEDIR) == 0 ? 0 : errno;

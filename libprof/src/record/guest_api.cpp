@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "lacuna/prof/said.h"
-#include "lacuna/prof/said_whole.h"
+#include "lacuna/prof/announced.h"
+#include "lacuna/prof/announced_operator.h"
 #include "lacuna/prof/trace.h"
 #include "record/guest.h"
 #include "record/guest_threads.h"
@@ -72,64 +72,66 @@ void putAt(std::uint64_t stamp, std::uint64_t word, Words... words) {
 }
 
 constexpr std::uint64_t kNoClock = 1;
-constexpr std::uint64_t kNumberedLook = std::uint64_t{LacunaPayloadU64} << 32;
+constexpr std::uint64_t kNumberedDetails = std::uint64_t{LacunaPayloadU64} << 32;
 
 /// With few branches: it is asked at every operator.
-bool fits(const SaidWhole& said) {
-  const std::uint64_t start = said.startStamp - said.beginStamp;
-  const std::uint64_t stop = said.stopStamp - said.beginStamp;
-  const std::uint64_t end = said.endStamp - said.beginStamp;  // huge where it is 0
-  const std::uint64_t behind = said.execution.sequence - said.memory.sequence;
-  const std::uint64_t tooLarge = end >> 32 | behind >> Whole::kBehindBits | said.memory.bytes >> Whole::kMemoryBits |
-                                 said.execution.bytes >> Whole::kExecutionBits;
-  const std::uint64_t different = (said.correlation ^ said.execution.correlation) |
-                                  (said.execution.queue ^ said.memory.queue) |
-                                  static_cast<std::uint64_t>(said.execution.enqueueStartNs);
-  return (tooLarge | different) == 0 && start <= stop && stop <= end && said.hasMemory;
+bool fits(const AnnouncedOperator& announced) {
+  const std::uint64_t start = announced.startStamp - announced.beginStamp;
+  const std::uint64_t stop = announced.stopStamp - announced.beginStamp;
+  const std::uint64_t end = announced.endStamp - announced.beginStamp;  // huge where it is 0
+  const std::uint64_t behind = announced.execution.sequence - announced.memory.sequence;
+  const std::uint64_t tooLarge = end >> 32 | behind >> OperatorRecord::kBehindBits |
+                                 announced.memory.bytes >> OperatorRecord::kMemoryBits |
+                                 announced.execution.bytes >> OperatorRecord::kExecutionBits;
+  const std::uint64_t different = (announced.correlation ^ announced.execution.correlation) |
+                                  (announced.execution.queue ^ announced.memory.queue) |
+                                  static_cast<std::uint64_t>(announced.execution.enqueueStartNs);
+  return (tooLarge | different) == 0 && start <= stop && stop <= end && announced.hasMemory;
 }
 
-void putWhole(const SaidWhole& said) {
-  const std::uint64_t head = word(Kind::Whole, said.domain, said.name);
-  std::uint64_t* slot = reserve<1 + sizeof(Whole) / kSlotBytes>(head);
+void putOperator(const AnnouncedOperator& announced) {
+  const std::uint64_t head = word(Kind::Operator, announced.domain, announced.name);
+  std::uint64_t* slot = reserve<1 + sizeof(OperatorRecord) / kSlotBytes>(head);
   if (slot == nullptr) return;
-  const std::uint64_t behind = said.execution.sequence - said.memory.sequence;
-  *reinterpret_cast<Whole*>(slot + 2) = {.start = static_cast<std::uint32_t>(said.startStamp - said.beginStamp),
-                                         .stop = static_cast<std::uint32_t>(said.stopStamp - said.beginStamp),
-                                         .end = static_cast<std::uint32_t>(said.endStamp - said.beginStamp),
-                                         .executionName = said.executionName,
-                                         .correlation = said.correlation,
-                                         .operatorSequence = said.sequence,
-                                         .sequence = said.execution.sequence,
-                                         .shapes = said.shapes,
-                                         .tensor = said.memory.tensor,
-                                         .address = said.memory.address,
-                                         .sizes = said.execution.bytes << Whole::kMemoryBits | said.memory.bytes,
-                                         .memoryWhat = memoryWhat(said.memory),
-                                         .run = behind << 8 | said.execution.kind};
+  const std::uint64_t behind = announced.execution.sequence - announced.memory.sequence;
+  *reinterpret_cast<OperatorRecord*>(slot + 2) = {
+      .start = static_cast<std::uint32_t>(announced.startStamp - announced.beginStamp),
+      .stop = static_cast<std::uint32_t>(announced.stopStamp - announced.beginStamp),
+      .end = static_cast<std::uint32_t>(announced.endStamp - announced.beginStamp),
+      .executionName = announced.executionName,
+      .correlation = announced.correlation,
+      .operatorSequence = announced.sequence,
+      .sequence = announced.execution.sequence,
+      .shapes = announced.shapes,
+      .tensor = announced.memory.tensor,
+      .address = announced.memory.address,
+      .sizes = announced.execution.bytes << OperatorRecord::kMemoryBits | announced.memory.bytes,
+      .memoryWhat = memoryWhat(announced.memory),
+      .run = behind << 8 | announced.execution.kind};
   slot[1] = head;
-  __atomic_store_n(slot, said.beginStamp, __ATOMIC_RELEASE);
+  __atomic_store_n(slot, announced.beginStamp, __ATOMIC_RELEASE);
 }
 
-[[gnu::noinline, gnu::cold]] void putParts(const SaidWhole& said) {
-  const std::uint64_t pop = word(Kind::Pop, said.domain, 0);
-  putAt(said.beginStamp, word(Kind::PushEvent, said.domain, said.name), kNumberedLook, said.sequence, said.shapes,
-        said.correlation);
-  const std::uint64_t start = said.startStamp != 0 ? said.startStamp : said.beginStamp;
-  if (said.hasMemory) {
-    const SaidMemory& memory = said.memory;
+[[gnu::noinline, gnu::cold]] void putParts(const AnnouncedOperator& announced) {
+  const std::uint64_t pop = word(Kind::Pop, announced.domain, 0);
+  putAt(announced.beginStamp, word(Kind::PushEvent, announced.domain, announced.name), kNumberedDetails,
+        announced.sequence, announced.shapes, announced.correlation);
+  const std::uint64_t start = announced.startStamp != 0 ? announced.startStamp : announced.beginStamp;
+  if (announced.hasMemory) {
+    const AnnouncedMemory& memory = announced.memory;
     putAt(start, word(Kind::Memory, 0, memory.tensor), memory.address, memory.bytes, memory.sequence,
           memoryWhat(memory));
   }
-  if (said.startStamp != 0) {
-    const SaidExecution& run = said.execution;
-    putAt(start, word(Kind::Execution, said.domain, said.executionName), packWhat(0, run.kind, run.queue),
+  if (announced.startStamp != 0) {
+    const AnnouncedExecution& run = announced.execution;
+    putAt(start, word(Kind::Execution, announced.domain, announced.executionName), packWhat(0, run.kind, run.queue),
           run.correlation, run.sequence, run.bytes, run.enqueueStartNs, packPair(run.enqueueNs, run.enqueueThread));
   }
-  if (said.stopStamp != 0) putAt(said.stopStamp, pop);
-  if (said.endStamp != 0) putAt(said.endStamp, pop);
+  if (announced.stopStamp != 0) putAt(announced.stopStamp, pop);
+  if (announced.endStamp != 0) putAt(announced.endStamp, pop);
 }
 
-std::uint64_t lookOf(const LacunaEvent& event) {
+std::uint64_t detailsOf(const LacunaEvent& event) {
   return static_cast<std::uint64_t>(event.category & 0xffffff) << 40 |
          static_cast<std::uint64_t>(event.payloadType & 0xff) << 32 | event.colour;
 }
@@ -170,7 +172,7 @@ void lacunaRangePushEvent(const LacunaEvent* event) {
       event->correlation == 0) {
     return lacunaDomainRangePush(event->domain, event->name);
   }
-  put(word(Kind::PushEvent, event->domain, event->name), lookOf(*event), event->payload, event->text,
+  put(word(Kind::PushEvent, event->domain, event->name), detailsOf(*event), event->payload, event->text,
       event->correlation);
 }
 
@@ -178,7 +180,7 @@ uint64_t lacunaRangeStart(const LacunaEvent* event) {
   static std::atomic<std::uint64_t> serial;
   if (lacunaIsRecording() == 0) return 0;
   const std::uint64_t range = serial.fetch_add(1, std::memory_order_relaxed) + 1;
-  put(word(Kind::Start, event->domain, event->name), lookOf(*event), event->payload, event->text, event->correlation,
+  put(word(Kind::Start, event->domain, event->name), detailsOf(*event), event->payload, event->text, event->correlation,
       range, 0);
   return range;
 }
@@ -189,7 +191,7 @@ void lacunaRangeEnd(uint64_t range) {
 }
 
 void lacunaMarkEvent(const LacunaEvent* event) {
-  put(word(Kind::MarkEvent, event->domain, event->name), lookOf(*event), event->payload, event->text,
+  put(word(Kind::MarkEvent, event->domain, event->name), detailsOf(*event), event->payload, event->text,
       event->correlation);
 }
 
@@ -250,13 +252,15 @@ extern "C" void lacunaRow_(std::uint32_t table, const void* packed, std::size_t 
 }
 
 extern "C" void lacunaPushExecution_(LacunaName domain, LacunaName name, LacunaName category,
-                                     const SaidExecution* said) {
-  put(word(Kind::Execution, domain, name), packWhat(category, said->kind, said->queue), said->correlation,
-      said->sequence, said->bytes, said->enqueueStartNs, packPair(said->enqueueNs, said->enqueueThread));
+                                     const AnnouncedExecution* announced) {
+  put(word(Kind::Execution, domain, name), packWhat(category, announced->kind, announced->queue),
+      announced->correlation, announced->sequence, announced->bytes, announced->enqueueStartNs,
+      packPair(announced->enqueueNs, announced->enqueueThread));
 }
 
-extern "C" void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category, const SaidWait* said) {
-  put(word(Kind::Wait, domain, name), packWhat(category, said->kind, said->queue), said->sequence);
+extern "C" void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category,
+                                const AnnouncedWait* announced) {
+  put(word(Kind::Wait, domain, name), packWhat(category, announced->kind, announced->queue), announced->sequence);
 }
 
 extern "C" void lacunaMemory_(std::uint64_t address, std::uint64_t bytes, std::uint64_t sequence, LacunaName tensor,
@@ -274,11 +278,11 @@ extern "C" std::uint64_t lacunaStamp_() {
   return active != nullptr ? stamp(*active) : kNoClock;
 }
 
-extern "C" void lacunaWhole_(const SaidWhole* said) {
-  if (said->beginStamp == kNoClock) return;  // nothing recorded when it began
-  if (fits(*said)) [[likely]]
-    return putWhole(*said);
-  putParts(*said);
+extern "C" void lacunaAnnouncedOperator_(const AnnouncedOperator* announced) {
+  if (announced->beginStamp == kNoClock) return;  // nothing recorded when it began
+  if (fits(*announced)) [[likely]]
+    return putOperator(*announced);
+  putParts(*announced);
 }
 
 }  // namespace lacuna::prof

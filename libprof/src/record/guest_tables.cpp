@@ -32,7 +32,7 @@ const ResolvedName& GuestTables::resolve(std::uint32_t id, int depth) {
     const auto part = [&](std::uint32_t text) { return text == 0 ? StringId{} : resolve(text, depth + 1).name; };
     name = {part(body.name), part(body.domain), part(body.category), body.colour};
   } else {
-    name.name = book_.writer().intern(bytes);
+    name.name = trace_.writer().intern(bytes);
   }
   if (indexOf_.size() <= id) indexOf_.resize(static_cast<std::size_t>(id) + 1);
   indexOf_[id] = static_cast<std::uint32_t>(resolved_.size());
@@ -43,16 +43,16 @@ const ResolvedName& GuestTables::resolve(std::uint32_t id, int depth) {
 TrackId GuestTables::track(std::uint32_t site, ProcessId process) {
   TrackId& known = tracks_[site];
   if (known) return known;
-  known = TrackId{book_.newNumber(Numbered::Track)};
+  known = TrackId{trace_.newNumber(Numbered::Track)};
   const ResolvedName name = this->name(site);
-  book_.append(CounterTrack{.id = known, .process = process, .name = name.name, .unit = name.domain});
+  trace_.append(CounterTrack{.id = known, .process = process, .name = name.name, .unit = name.domain});
   return known;
 }
 
-std::uint32_t GuestTables::lookNumberUp(Numbered kind, std::uint32_t local) {
+std::uint32_t GuestTables::resolveNumber(Numbered kind, std::uint32_t local) {
   if (local == 0) return 0;
   std::uint32_t& known = numbers_[at(kind)][local];
-  if (known == 0) known = book_.newNumber(kind);
+  if (known == 0) known = trace_.newNumber(kind);
   last_[at(kind)] = {local, known};
   return known;
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "record/layout.h"
-#include "record/trace_book.h"
+#include "record/trace_state.h"
 
 namespace lacuna::prof::recording {
 
@@ -25,7 +25,7 @@ struct ResolvedName {
 /// holds, the answers are valid; a name that makes no sense is the empty one.
 class GuestTables {
  public:
-  GuestTables(View view, TraceBook& book) : view_(view), book_(book) { resolved_.push_back({}); }
+  GuestTables(View view, TraceState& trace) : view_(view), trace_(trace) { resolved_.push_back({}); }
 
   const ResolvedName& name(std::uint32_t id) {
     if (id < indexOf_.size() && indexOf_[id] != 0) return resolved_[indexOf_[id]];
@@ -41,7 +41,7 @@ class GuestTables {
   TrackId track(std::uint32_t site, ProcessId process);
   std::uint32_t number(Numbered kind, std::uint32_t local) {
     const auto [lastLocal, lastGlobal] = last_[at(kind)];
-    return local == lastLocal ? lastGlobal : lookNumberUp(kind, local);
+    return local == lastLocal ? lastGlobal : resolveNumber(kind, local);
   }
   void setNumber(Numbered kind, std::uint32_t local, std::uint32_t global) {
     numbers_[at(kind)][local] = global;
@@ -56,10 +56,10 @@ class GuestTables {
   /// The body of an entry, or an empty view.
   [[nodiscard]] std::string_view body(std::uint32_t id, bool& site) const;
   const ResolvedName& resolve(std::uint32_t id, int depth);
-  std::uint32_t lookNumberUp(Numbered kind, std::uint32_t local);
+  std::uint32_t resolveNumber(Numbered kind, std::uint32_t local);
 
   View view_;
-  TraceBook& book_;
+  TraceState& trace_;
   std::vector<std::uint32_t> indexOf_;
   std::vector<ResolvedName> resolved_;
   std::array<std::unordered_map<std::uint32_t, std::uint32_t>, static_cast<std::size_t>(Numbered::Count)> numbers_;

@@ -187,12 +187,12 @@ enum class Kind : std::uint8_t {
   Execution = 15,  ///< a push: {what, correlation} {sequence, bytes} {enqueueStart, enqueueNs << 32 | enqueueThread}
   Wait = 16,       ///< a push: {what, sequence}
   Memory = 17,     ///< name: tensor; {address, bytes} {sequence, what: of op, action and role << 16 | queue}
-  Whole = 18,      ///< an operator, its allocation and its execution: see Whole below
+  Operator = 18,   ///< an operator, its allocation and its execution: see OperatorRecord below
 };
 
-/// A record of Kind::Whole stands for PushEvent, Memory, Execution, Pop and Pop, with all their times. It is stamped
+/// A record of Kind::Operator stands for PushEvent, Memory, Execution, Pop and Pop, with all their times. It is stamped
 /// with the first one and names the operator. An operator that does not fit is recorded as those five.
-struct Whole {
+struct OperatorRecord {
   std::uint32_t start, stop;  ///< stamps of the execution, from the record's
   std::uint32_t end;          ///< of the operator
   std::uint32_t executionName;
@@ -213,7 +213,7 @@ struct Whole {
   [[nodiscard]] std::uint8_t kind() const { return static_cast<std::uint8_t>(run); }
   [[nodiscard]] std::uint64_t behind() const { return run >> 8 & ((std::uint64_t{1} << kBehindBits) - 1); }
 };
-static_assert(sizeof(Whole) == 5 * kSlotBytes);
+static_assert(sizeof(OperatorRecord) == 5 * kSlotBytes);
 
 constexpr bool opensRange(Kind kind) {
   return kind == Kind::Push || kind == Kind::PushEvent || kind == Kind::Execution || kind == Kind::Wait;
@@ -262,8 +262,8 @@ constexpr std::size_t slotsOf(std::uint64_t word) {
     case Kind::Start:
     case Kind::Execution:
       return 4;
-    case Kind::Whole:
-      return 1 + sizeof(Whole) / kSlotBytes;
+    case Kind::Operator:
+      return 1 + sizeof(OperatorRecord) / kSlotBytes;
     case Kind::Row:
     case Kind::Gap: {
       const std::size_t slots = 1 + (domainOf(word) >> 16);
@@ -280,7 +280,7 @@ constexpr std::uint64_t eventsOf(std::uint64_t word) {
     case Kind::End:
     case Kind::Gap:
       return 0;
-    case Kind::Whole:
+    case Kind::Operator:
       return 3;
     default:
       return 1;
@@ -330,10 +330,10 @@ inline GapRanges rangesInGap(const ThreadEntry& entry) {
   }
   return ranges;
 }
-/// Ranges that are lost for a thread that writes no more, and whose records of all gaps to `toldGap` were read.
-inline std::uint64_t rangesLost(const ThreadEntry& entry, std::uint32_t toldGap) {
+/// Ranges that are lost for a thread that writes no more, and whose records of all gaps to `lastGapRead` were read.
+inline std::uint64_t rangesLost(const ThreadEntry& entry, std::uint32_t lastGapRead) {
   // It was killed when the record was written and the gap not yet over.
-  if (entry.gapRecords != 0 && entry.gapNumber == toldGap) return entry.endedNext;
+  if (entry.gapRecords != 0 && entry.gapNumber == lastGapRead) return entry.endedNext;
   return entry.ended + rangesInGap(entry).all();
 }
 

@@ -7,7 +7,7 @@
 namespace lacuna::prof::recording {
 namespace {
 
-enum class OpenEntry : std::uint8_t { Ranges = 1, Said = 2, Started = 3, Ended = 4 };
+enum class OpenEntry : std::uint8_t { Ranges = 1, QueueData = 2, Started = 3, Ended = 4 };
 
 /// Ranges in an entry, so that none needs much memory.
 constexpr std::size_t kPart = 4096;
@@ -28,16 +28,16 @@ Saver begin(OpenEntry kind, const std::string& recorder, const OpenStates::Threa
 
 /// A range that no program of ours has written is not kept: a stack relies on it.
 bool isSound(const KeptRange& kept) {
-  const bool flags = kept.said <= 1 && kept.hasLook <= 1 && kept.isSeveral <= 1;
-  // A record that stands for several ranges has a count, and neither a look nor data of a single one.
-  const bool several = kept.isSeveral == 0 || (kept.times() > 0 && kept.hasLook == 0 && kept.said == 0);
+  const bool flags = kept.hasQueueData <= 1 && kept.hasDetails <= 1 && kept.isSeveral <= 1;
+  // A record that stands for several ranges has a count, and neither details nor data of a single one.
+  const bool several = kept.isSeveral == 0 || (kept.times() > 0 && kept.hasDetails == 0 && kept.hasQueueData == 0);
   return flags && several;
 }
 
-Look getLook(Loader& loader) {
-  const auto look = loader.get<Look>();
-  if (look.payloadType > PayloadType::F32) loader.fail();
-  return look;
+RangeDetails getDetails(Loader& loader) {
+  const auto details = loader.get<RangeDetails>();
+  if (details.payloadType > PayloadType::F32) loader.fail();
+  return details;
 }
 
 /// Calls put(entry, first, last) for each part of what is after `from`, at least once.
@@ -59,10 +59,10 @@ void OpenStates::save(const std::string& recorder, const ThreadKey& thread, Rang
     const bool changed = stack.part_.changed(size) || stack.skipped_ != stack.skippedSaved_;
     if (anew ? stack.empty() : !changed) continue;
     const std::size_t same = anew ? 0 : stack.part_.same();
-    // The looks of what comes after that, which are the last ones.
-    auto look =
-        stack.looks_.end() - std::count_if(stack.kept_.begin() + static_cast<std::ptrdiff_t>(same), stack.kept_.end(),
-                                           [](const KeptRange& kept) { return kept.hasLook; });
+    // The details of the ranges after that, which are the last ones.
+    auto details =
+        stack.details_.end() - std::count_if(stack.kept_.begin() + static_cast<std::ptrdiff_t>(same), stack.kept_.end(),
+                                             [](const KeptRange& kept) { return kept.hasDetails; });
     inParts(same, size, [&](std::size_t first, std::size_t last) {
       Saver entry = begin(OpenEntry::Ranges, recorder, thread);
       entry.put(stack.domain_);
@@ -71,18 +71,18 @@ void OpenStates::save(const std::string& recorder, const ThreadKey& thread, Rang
       entry.put(static_cast<std::uint64_t>(last - first));
       for (; first < last; ++first) {
         entry.put(stack.kept_[first]);
-        if (stack.kept_[first].hasLook) entry.put(*look++);
+        if (stack.kept_[first].hasDetails) entry.put(*details++);
       }
       log.put(entry);
     });
   }
-  const std::size_t size = stacks.said_.size();
-  if (anew ? size == 0 : !stacks.saidPart_.changed(size)) return;
-  inParts(anew ? 0 : stacks.saidPart_.same(), size, [&](std::size_t first, std::size_t last) {
-    Saver entry = begin(OpenEntry::Said, recorder, thread);
+  const std::size_t size = stacks.queueData_.size();
+  if (anew ? size == 0 : !stacks.queueDataPart_.changed(size)) return;
+  inParts(anew ? 0 : stacks.queueDataPart_.same(), size, [&](std::size_t first, std::size_t last) {
+    Saver entry = begin(OpenEntry::QueueData, recorder, thread);
     entry.put(static_cast<std::uint64_t>(first));
     entry.put(static_cast<std::uint64_t>(last - first));
-    for (; first < last; ++first) entry.put(stacks.said_[first]);
+    for (; first < last; ++first) entry.put(stacks.queueData_[first]);
     log.put(entry);
   });
 }
@@ -92,7 +92,7 @@ void OpenStates::saved(RangeStacks& stacks) {
     stack.part_.saved(stack.kept_.size());
     stack.skippedSaved_ = stack.skipped_;
   }
-  stacks.saidPart_.saved(stacks.said_.size());
+  stacks.queueDataPart_.saved(stacks.queueData_.size());
 }
 
 void OpenStates::save(const std::string& recorder, StartedRanges& started, bool anew, OpenLog& log) {
@@ -109,7 +109,7 @@ void OpenStates::save(const std::string& recorder, StartedRanges& started, bool 
   const auto put = [&](std::uint64_t number, const StartedRanges::Kept& kept) {
     entry.put(number);
     entry.put(kept);
-    if (kept.look != 0) entry.put(started.looks_[kept.look]);
+    if (kept.details != 0) entry.put(started.details_[kept.details]);
     if (++count % kPart != 0) return;
     log.put(entry);
     entry = begin(OpenEntry::Started, recorder);
@@ -142,12 +142,12 @@ void OpenStates::loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget
     auto kept = loader.get<KeptRange>();
     if (!isSound(kept) || stack.domain_ == OpenStack::kShared) return loader.fail();
     kept.startNs = Loader::bounded(kept.startNs);
-    const Look look = kept.hasLook ? getLook(loader) : Look();
+    const RangeDetails details = kept.hasDetails ? getDetails(loader) : RangeDetails();
     if (!loader.ok()) return;
     stack.depth_ += kept.times();
-    budget.takeAnyway(OpenStack::costOf(kept.hasLook, kept.said));
+    budget.takeAnyway(OpenStack::costOf(kept.hasDetails, kept.hasQueueData));
     stack.kept_.push_back(kept);
-    if (kept.hasLook) stack.looks_.push_back(look);
+    if (kept.hasDetails) stack.details_.push_back(details);
   });
   stack.skipped_ = skipped;
 }
@@ -157,7 +157,7 @@ void OpenStates::loadStarted(Loader& loader, StartedRanges& started, OpenBudget&
     const auto number = loader.get<std::uint64_t>();
     const auto kept = loader.get<StartedRanges::Kept>();
     StartedRange range;
-    if (kept.look != 0) static_cast<Look&>(range.range) = getLook(loader);
+    if (kept.details != 0) static_cast<RangeDetails&>(range.range) = getDetails(loader);
     range.range.startNs = Loader::bounded(kept.startNs);
     range.range.name = kept.name;
     range.range.domain = kept.domain;
@@ -166,13 +166,13 @@ void OpenStates::loadStarted(Loader& loader, StartedRanges& started, OpenBudget&
   }
 }
 
-void OpenStates::loadSaid(Loader& loader, RangeStacks& stacks) {
+void OpenStates::loadQueueData(Loader& loader, RangeStacks& stacks) {
   const auto same = loader.get<std::uint64_t>();
-  stacks.said_.resize(std::min<std::size_t>(stacks.said_.size(), same));
+  stacks.queueData_.resize(std::min<std::size_t>(stacks.queueData_.size(), same));
   loader.getAll([&] {
-    const auto said = loader.get<Said>();
-    if (said.wait > 1) loader.fail();
-    if (loader.ok()) stacks.said_.push_back(said);
+    const auto data = loader.get<QueueData>();
+    if (data.wait > 1) loader.fail();
+    if (loader.ok()) stacks.queueData_.push_back(data);
   });
 }
 
@@ -186,10 +186,10 @@ bool OpenStates::load(std::string_view entry, OpenBudget& budget) {
     loadStarted(loader, recorder.started, budget);
   } else if (kind == OpenEntry::Ended) {
     loader.getAll([&] { (void)recorder.started.take(loader.get<std::uint64_t>(), budget); });
-  } else if (kind == OpenEntry::Ranges || kind == OpenEntry::Said) {
+  } else if (kind == OpenEntry::Ranges || kind == OpenEntry::QueueData) {
     const auto index = loader.get<std::uint32_t>();
     RangeStacks& stacks = recorder.threads[{index, loader.get<std::uint32_t>()}];
-    if (kind == OpenEntry::Said) loadSaid(loader, stacks);
+    if (kind == OpenEntry::QueueData) loadQueueData(loader, stacks);
     if (kind == OpenEntry::Ranges) {
       const auto domain = loader.getUpTo<std::uint32_t>(OpenStack::kShared);
       loadRanges(loader, stacks.loaded(domain, budget), budget);

@@ -36,7 +36,7 @@ class OpenStates {
 
  private:
   static void loadRanges(Loader& loader, OpenStack& stack, OpenBudget& budget);
-  static void loadSaid(Loader& loader, RangeStacks& stacks);
+  static void loadQueueData(Loader& loader, RangeStacks& stacks);
   static void loadStarted(Loader& loader, StartedRanges& started, OpenBudget& budget);
 
   std::map<std::string, Recorder> recorders_;

@@ -178,7 +178,7 @@ std::uint32_t notedPid(const Header& header) {
   return pid == kGonePid || pid == kUnseenPid ? 0 : pid;
 }
 
-void lookFor(Header& header) {
+void searchFor(Header& header) {
   const FoundProcess found = findProcess(numberOf(header));
   header.seenParent.store(found.parent, std::memory_order_relaxed);
   header.seenPid.store(found.where == FoundProcess::Where::Here   ? found.pid
@@ -193,7 +193,7 @@ Life lifeOf(Header& header) {
   if (!isForeign(numberOf(header))) {
     return processIsAlive(header.osPid, header.startTicks) ? Life::Runs : Life::Ended;
   }
-  if (header.seenPid.load(std::memory_order_relaxed) == 0) lookFor(header);
+  if (header.seenPid.load(std::memory_order_relaxed) == 0) searchFor(header);
   if (const std::uint32_t pid = notedPid(header); pid != 0) {
     return processIsAlive(pid, header.startTicks) ? Life::Runs : Life::Ended;
   }

@@ -69,11 +69,11 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path, bool shar
   }
   struct stat status {};
   alignas(Header) unsigned char head[kHeaderBytes];
-  const bool whole = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-                     pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
+  const bool complete = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                        pread(fd, head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
   const auto& header = *reinterpret_cast<const Header*>(head);
   Error error{fmt::format("{}: not a recording of this version of lacuna", path.string())};
-  if (!whole || header.magic != kMagic || header.version != kVersion || header.maxSegments == 0 ||
+  if (!complete || header.magic != kMagic || header.version != kVersion || header.maxSegments == 0 ||
       header.maxSegments > kMaxSegments) {
     ::close(fd);
     return error;
@@ -99,14 +99,14 @@ MappedFile::~MappedFile() {
   if (view_.base != nullptr) munmap(view_.base, view_.offsets.end);
 }
 
-ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceBook& book, RowBatches& batches)
+ProcessReader::ProcessReader(MappedFile file, std::filesystem::path path, TraceState& trace, RowBatches& batches)
     : file_(std::move(file)),
       path_(std::move(path)),
-      book_(book),
+      trace_(trace),
       batches_(batches),
-      tables_(file_.view(), book),
-      saidRows_(tables_, book, batches),
-      process_(book.process(describe(header()))),
+      tables_(file_.view(), trace),
+      announcedRows_(tables_, trace, batches),
+      process_(trace.process(describe(header()))),
       // Sizes follow from where the file was found to end, not from a header that may change meanwhile.
       maxSegments_(static_cast<std::uint32_t>((view().offsets.end - view().offsets.segments) / kSegmentBytes)),
       threads_(kMaxThreads + 1),
@@ -146,7 +146,7 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
     // It was seen to have exited before its last records were read, so there are no more.
     if (state == EntryState::Exited && atEnd(*thread)) {
       closeThread(*thread, thread->lastNs);
-      if (thread->id) book_.endThread(thread->id, timeOf(entry.endStamp, clock));
+      if (thread->id) trace_.endThread(thread->id, timeOf(entry.endStamp, clock));
     }
   }
   closeUnseen(false);
@@ -163,12 +163,12 @@ TimeNs ProcessReader::timeOf(std::uint64_t stamp, const ClockLine& clock) const 
 void ProcessReader::enter(Thread& thread, ThreadEntry& entry, const ClockLine& clock) {
   const TimeNs startNs = timeOf(entry.startStamp, clock);
   const std::uint32_t osTid = tidOf(header(), entry.osTid);
-  thread.id = book_.enterThread(process_, osTid, startNs);
+  thread.id = trace_.enterThread(process_, osTid, startNs);
   // The number that rows of the process call it by.
-  if (osTid != entry.osTid) book_.alsoCall(thread.id, entry.osTid);
-  ThreadInfo& info = book_.threadInfo(thread.id);
+  if (osTid != entry.osTid) trace_.alsoCall(thread.id, entry.osTid);
+  ThreadInfo& info = trace_.threadInfo(thread.id);
   if (info.startNs == 0 || startNs < info.startNs) info.startNs = startNs;
-  ProcessInfo& process = book_.processInfo(process_);
+  ProcessInfo& process = trace_.processInfo(process_);
   if (process.startNs == 0 || startNs < process.startNs) process.startNs = startNs;
 }
 
@@ -194,14 +194,14 @@ bool ProcessReader::drainThread(Thread& thread, ThreadEntry& entry, const ClockL
     const std::uint64_t word = __atomic_load_n(slot + 1, __ATOMIC_RELAXED);
     const std::size_t slots = slotsOf(word);
     if (slots == 0 || thread.offset + slots * kSlotBytes > kSegmentBytes) {
-      ++book_.stats().damaged;
+      ++trace_.stats().damaged;
       thread.offset = kSegmentBytes;
       continue;
     }
     const TimeNs timeNs = std::max(thread.lastNs, timeOf(stamp, clock));
     thread.lastNs = timeNs;
-    if (kindOf(word) == Kind::Whole) {
-      decodeWhole(thread, slot, stamp, word, clock);
+    if (kindOf(word) == Kind::Operator) {
+      decodeOperator(thread, slot, stamp, word, clock);
     } else {
       decode(thread, slot, word, timeNs);
     }
@@ -224,7 +224,7 @@ bool ProcessReader::moveOn(Thread& thread) {
   }
   if (!owns(next, thread)) {
     thread.stuck = true;
-    ++book_.stats().damaged;
+    ++trace_.stats().damaged;
     return false;
   }
   drained_[thread.segment] = true;
@@ -262,13 +262,13 @@ void ProcessReader::noteDrops(Thread& thread, const ThreadEntry& entry, TimeNs n
   dropped -= std::min(dropped, thread.unseen);
   addTo(dropped, further);
   if (dropped <= thread.dropped) return;
-  book_.drop(nowNs, process_, thread.id, dropped - thread.dropped, whyDropped());
+  trace_.drop(nowNs, process_, thread.id, dropped - thread.dropped, whyDropped());
   thread.dropped = dropped;
 }
 
 void ProcessReader::noteNotKept(Thread& thread, TimeNs nowNs) {
   if (thread.notKept == 0) return;
-  book_.drop(nowNs, process_, thread.id, std::exchange(thread.notKept, 0), kTooManyOpen);
+  trace_.drop(nowNs, process_, thread.id, std::exchange(thread.notKept, 0), kTooManyOpen);
 }
 
 void ProcessReader::noteDrops(TimeNs nowNs) {
@@ -277,7 +277,7 @@ void ProcessReader::noteDrops(TimeNs nowNs) {
   addTo(dropped, header().dropped.load(std::memory_order_relaxed));
   addTo(dropped, open);
   if (dropped <= headerDropped_) return;
-  book_.drop(nowNs, process_, {}, dropped - headerDropped_, "too many threads at a time");
+  trace_.drop(nowNs, process_, {}, dropped - headerDropped_, "too many threads at a time");
   headerDropped_ = dropped;
 }
 
@@ -289,8 +289,8 @@ void ProcessReader::noteLostStarts(TimeNs nowNs) {
   addTo(all, startsNotKept_);
   const std::uint64_t lost = all - std::min(all, unseenStarts_);
   const std::uint64_t notKept = std::min(lost, startsNotKept_);
-  if (notKept > 0) book_.drop(nowNs, process_, {}, notKept, kTooManyOpen);
-  if (lost > notKept) book_.drop(nowNs, process_, {}, lost - notKept, whyDropped());
+  if (notKept > 0) trace_.drop(nowNs, process_, {}, notKept, kTooManyOpen);
+  if (lost > notKept) trace_.drop(nowNs, process_, {}, lost - notKept, whyDropped());
 }
 
 void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
@@ -298,14 +298,14 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
   ++closedThreads_;
   const ThreadEntry& entry = view().thread(thread.index);
   if (entry.generation.load(std::memory_order_relaxed) == thread.generation) {
-    const std::uint64_t lost = rangesLost(entry, thread.toldGap);
+    const std::uint64_t lost = rangesLost(entry, thread.lastGapRead);
     noteDrops(thread, entry, endNs, lost - std::min(lost, endedIn(entry)));
     addTo(droppedStarts_, entry.droppedStarts.load(std::memory_order_relaxed));
   }
   if (!thread.id) return;
   closeAll(thread, endNs);
   noteNotKept(thread, endNs);
-  ThreadInfo& info = book_.threadInfo(thread.id);
+  ThreadInfo& info = trace_.threadInfo(thread.id);
   info.endNs = std::max({info.endNs, info.startNs, thread.lastNs});
   if (const std::uint32_t name = entry.name.load(std::memory_order_acquire); name != 0) {
     const std::string_view text = tables_.rawText(name);
@@ -315,11 +315,11 @@ void ProcessReader::closeThread(Thread& thread, TimeNs endNs) {
     // Read when the thread joined: what was seen from outside since is newer.
     info.name = boundedText(entry.comm);
   }
-  book_.leaveThread(thread.id);
+  trace_.leaveThread(thread.id);
 }
 
 void ProcessReader::forget(std::unique_ptr<Thread>& thread) {
-  if (thread != nullptr) thread->stacks.giveBack(book_.openBudget());
+  if (thread != nullptr) thread->stacks.giveBack(trace_.openBudget());
   thread.reset();
 }
 
@@ -337,7 +337,7 @@ void ProcessReader::close(TimeNs endNs) {
     if (!thread->closed) closeThread(*thread, lastNs);
     forget(thread);
   }
-  started_.takeAll(book_.openBudget(), [&](StartedRange started) {
+  started_.takeAll(trace_.openBudget(), [&](StartedRange started) {
     started.range.flags |= kUnfinished;
     emit(started.range, started.thread, lastNs, 0, RangeKind::StartEnd, {});
   });
@@ -345,7 +345,7 @@ void ProcessReader::close(TimeNs endNs) {
   closed_ = true;
   noteDrops(lastNs);
   noteLostStarts(lastNs);
-  ProcessInfo& process = book_.processInfo(process_);
+  ProcessInfo& process = trace_.processInfo(process_);
   if (!process.seen || process.endNs == 0) process.endNs = std::max(process.endNs, lastNs);
 }
 
@@ -358,12 +358,12 @@ void ProcessReader::closeUnseen(bool all) {
       continue;
     }
     OpenRange unseen;
-    const ThreadInfo* thread = book_.findThread(ended.thread);
-    unseen.startNs = thread != nullptr ? thread->startNs : book_.processInfo(process_).startNs;
+    const ThreadInfo* thread = trace_.findThread(ended.thread);
+    unseen.startNs = thread != nullptr ? thread->startNs : trace_.processInfo(process_).startNs;
     unseen.flags = kNoStart;
     emit(unseen, ended.thread, ended.timeNs, 0, RangeKind::StartEnd, {});
     ++unseenStarts_;
-    ++book_.stats().events;
+    ++trace_.stats().events;
     at = ended_.erase(at);
   }
 }

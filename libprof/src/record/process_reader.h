@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "lacuna/prof/mapping_guard.h"
+#include "record/announced_rows.h"
 #include "record/guest_tables.h"
 #include "record/open_states.h"
 #include "record/proc_files.h"
 #include "record/range_stacks.h"
 #include "record/row_batches.h"
 #include "record/row_decoder.h"
-#include "record/said_rows.h"
 #include "record/started_ranges.h"
 
 namespace lacuna::prof::recording {
@@ -51,7 +51,7 @@ class MappedFile {
 /// only in recycle(): until then a new reader could start again from the last save().
 class ProcessReader {
  public:
-  ProcessReader(MappedFile file, std::filesystem::path path, TraceBook& book, RowBatches& batches);
+  ProcessReader(MappedFile file, std::filesystem::path path, TraceState& trace, RowBatches& batches);
 
   /// Reads what was stamped up to `tick`; with `all` everything there is. True when there was something. Gives the
   /// recorder more segments when it runs short of them meanwhile, unless this is the end.
@@ -91,11 +91,11 @@ class ProcessReader {
     bool stuck = false;   ///< its chain of segments is damaged
     bool closed = false;  ///< it exited and all is read
     TimeNs lastNs = 0;
-    std::uint64_t dropped = 0;  ///< events that its Drop rows count
-    std::uint64_t unseen = 0;   ///< ranges with a row although the ring overwrote their begin
-    std::uint64_t notKept = 0;  ///< ranges for which there was no room, since the last Drop row of them
-    std::uint32_t toldGap = 0;  ///< number of the last gap whose record was read
-    bool mayEndUnseen = false;  ///< a gap lost track: its ends without a begin may be of ranges that were dropped
+    std::uint64_t dropped = 0;      ///< events that its Drop rows count
+    std::uint64_t unseen = 0;       ///< ranges with a row although the ring overwrote their begin
+    std::uint64_t notKept = 0;      ///< ranges for which there was no room, since the last Drop row of them
+    std::uint32_t lastGapRead = 0;  ///< number of the last gap whose record was read
+    bool mayEndUnseen = false;      ///< a gap lost track: its ends without a begin may be of ranges that were dropped
     RangeStacks stacks;
   };
 
@@ -121,8 +121,8 @@ class ProcessReader {
   void emptySegment(std::uint32_t segment);
 
   void decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
-  void decodeWhole(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
-                   const ClockLine& clock);
+  void decodeOperator(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
+                      const ClockLine& clock);
   void decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void decodeRow(const std::uint64_t* slot, std::uint64_t word);
   /// Ends the innermost range of `open`, or up to `most` that began unseen together. These give one row, and all but
@@ -136,7 +136,7 @@ class ProcessReader {
   void closeAll(Thread& thread, TimeNs endNs);
   void start(Thread& thread, std::uint64_t number, const OpenRange& range);
   void noteNotKept(Thread& thread, TimeNs nowNs);
-  void openSaid(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
+  void openQueueRange(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs);
   void pop(Thread& thread, std::uint32_t domain, TimeNs timeNs);
   void endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs);
   void emit(const OpenRange& open, ThreadId thread, TimeNs endNs, std::size_t depth, RangeKind kind,
@@ -148,10 +148,10 @@ class ProcessReader {
 
   MappedFile file_;
   std::filesystem::path path_;
-  TraceBook& book_;
+  TraceState& trace_;
   RowBatches& batches_;
   GuestTables tables_;
-  SaidRows saidRows_;
+  AnnouncedRows announcedRows_;
   ProcessId process_;
   std::uint32_t maxSegments_;
   std::uint64_t headerDropped_ = 0;

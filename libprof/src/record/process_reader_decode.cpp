@@ -19,7 +19,7 @@ OpenRange openRange(std::uint64_t word, TimeNs timeNs) {
 }
 
 /// The attributes in the slots after the first.
-void readLook(OpenRange& open, const std::uint64_t* slot) {
+void readDetails(OpenRange& open, const std::uint64_t* slot) {
   open.category = static_cast<std::uint32_t>(slot[2] >> 40);
   open.payloadType = static_cast<PayloadType>(std::min<std::uint64_t>(slot[2] >> 32 & 0xff, 6));
   open.colour = static_cast<std::uint32_t>(slot[2]);
@@ -62,25 +62,25 @@ void ProcessReader::emit(const OpenRange& open, ThreadId thread, TimeNs endNs, s
 std::uint64_t ProcessReader::closeTop(Thread& thread, OpenStack& open, TimeNs endNs, std::uint8_t flags,
                                       std::uint64_t most) {
   OpenRange range;
-  if (!open.pop(range, book_.openBudget(), most)) return 1;
+  if (!open.pop(range, trace_.openBudget(), most)) return 1;
   range.flags |= flags;
   notKept(thread, range.times - 1);
   emit(range, thread.id, endNs, open.size(), RangeKind::PushPop, {});
-  if (range.said && thread.stacks.hasSaid()) {
-    saidRows_.end(thread.stacks.popSaid(), process_, thread.id, range, endNs);
+  if (range.hasQueueData && thread.stacks.hasQueueData()) {
+    announcedRows_.end(thread.stacks.popQueueData(), process_, thread.id, range, endNs);
   }
   return range.times;
 }
 
 bool ProcessReader::open(Thread& thread, const OpenRange& range) {
-  if (thread.stacks.of(range.domain, book_.openBudget()).push(range, book_.openBudget())) return true;
+  if (thread.stacks.of(range.domain, trace_.openBudget()).push(range, trace_.openBudget())) return true;
   notKept(thread, range.times);
   return false;
 }
 
 void ProcessReader::notKept(Thread& thread, std::uint64_t ranges) {
   thread.notKept += ranges;
-  book_.stats().events -= ranges;
+  trace_.stats().events -= ranges;
 }
 
 void ProcessReader::closeAll(Thread& thread, TimeNs endNs) {
@@ -90,27 +90,27 @@ void ProcessReader::closeAll(Thread& thread, TimeNs endNs) {
   });
 }
 
-void ProcessReader::openSaid(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
-  Said said;
-  said.wait = kindOf(word) == Kind::Wait;
-  said.execution.kind = static_cast<std::uint8_t>(slot[2] >> 32);
-  said.execution.queue = static_cast<std::uint32_t>(slot[2]);
+void ProcessReader::openQueueRange(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
+  QueueData queueData;
+  queueData.wait = kindOf(word) == Kind::Wait;
+  queueData.execution.kind = static_cast<std::uint8_t>(slot[2] >> 32);
+  queueData.execution.queue = static_cast<std::uint32_t>(slot[2]);
   OpenRange open = openRange(word, timeNs);
-  open.said = true;
+  open.hasQueueData = true;
   open.category = static_cast<std::uint32_t>(slot[2] >> 40);
   open.payloadType = PayloadType::U64;
-  if (said.wait) {
-    open.payload = said.execution.sequence = slot[3];
-    if (this->open(thread, open)) thread.stacks.pushSaid(said);
+  if (queueData.wait) {
+    open.payload = queueData.execution.sequence = slot[3];
+    if (this->open(thread, open)) thread.stacks.pushQueueData(queueData);
     return;
   }
-  open.correlation = said.execution.correlation = slot[3];
-  open.payload = said.execution.sequence = slot[4];
-  said.execution.bytes = slot[5];
-  said.execution.enqueueStartNs = static_cast<TimeNs>(slot[6]);
-  said.execution.enqueueNs = static_cast<std::uint32_t>(slot[7] >> 32);
-  said.execution.enqueueThread = static_cast<std::uint32_t>(slot[7]);
-  if (this->open(thread, open)) thread.stacks.pushSaid(said);
+  open.correlation = queueData.execution.correlation = slot[3];
+  open.payload = queueData.execution.sequence = slot[4];
+  queueData.execution.bytes = slot[5];
+  queueData.execution.enqueueStartNs = static_cast<TimeNs>(slot[6]);
+  queueData.execution.enqueueNs = static_cast<std::uint32_t>(slot[7] >> 32);
+  queueData.execution.enqueueThread = static_cast<std::uint32_t>(slot[7]);
+  if (this->open(thread, open)) thread.stacks.pushQueueData(queueData);
 }
 
 void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
@@ -118,9 +118,9 @@ void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
   if (open == nullptr) {
     if (thread.mayEndUnseen) return;
     if (flightRecorder()) ++thread.unseen;
-    ++book_.stats().events;
+    ++trace_.stats().events;
     OpenRange unseen;
-    unseen.startNs = book_.threadInfo(thread.id).startNs;
+    unseen.startNs = trace_.threadInfo(thread.id).startNs;
     unseen.domain = domain;
     unseen.flags = kNoStart;
     return emit(unseen, thread.id, timeNs, 0, RangeKind::PushPop, {});
@@ -129,7 +129,7 @@ void ProcessReader::pop(Thread& thread, std::uint32_t domain, TimeNs timeNs) {
 }
 
 void ProcessReader::endAnywhere(Thread& thread, std::uint64_t range, TimeNs timeNs) {
-  const std::optional<StartedRange> started = started_.take(range, book_.openBudget());
+  const std::optional<StartedRange> started = started_.take(range, trace_.openBudget());
   if (!started) {
     // The two threads are read one after the other, so the beginning may be yet to come.
     if (ended_.size() >= kMostEnded) closeUnseen(true);
@@ -147,10 +147,10 @@ void ProcessReader::start(Thread& thread, std::uint64_t number, const OpenRange&
     ended_.erase(end);
     return;
   }
-  if (started_.add(number, {range, thread.id}, book_.openBudget())) return;
+  if (started_.add(number, {range, thread.id}, trace_.openBudget())) return;
   // Its end, should it come, will have a row all the same.
   ++startsNotKept_;
-  --book_.stats().events;
+  --trace_.stats().events;
 }
 
 void ProcessReader::closeTops(Thread& thread, std::uint32_t domain, std::uint64_t count, TimeNs endNs) {
@@ -161,7 +161,7 @@ void ProcessReader::closeTops(Thread& thread, std::uint32_t domain, std::uint64_
 }
 
 void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
-  thread.toldGap = static_cast<std::uint32_t>(slot[3] >> 1);
+  thread.lastGapRead = static_cast<std::uint32_t>(slot[3] >> 1);
   if ((slot[3] & 1) != 0) {
     thread.mayEndUnseen = true;
     closeAll(thread, timeNs);
@@ -174,16 +174,16 @@ void ProcessReader::decodeGap(Thread& thread, const std::uint64_t* slot, std::ui
     unseen.flags = kNoStart;
     unseen.times = static_cast<std::uint32_t>(slot[2 * i + 1]);
     if (unseen.times == 0) continue;
-    book_.stats().events += unseen.times;
+    trace_.stats().events += unseen.times;
     this->open(thread, unseen);
   }
 }
 
 /// As the records that it stands for.
-void ProcessReader::decodeWhole(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
-                                const ClockLine& clock) {
-  Whole whole;
-  std::memcpy(&whole, slot + 2, sizeof whole);
+void ProcessReader::decodeOperator(Thread& thread, const std::uint64_t* slot, std::uint64_t stamp, std::uint64_t word,
+                                   const ClockLine& clock) {
+  OperatorRecord recorded;
+  std::memcpy(&recorded, slot + 2, sizeof recorded);
   const auto put = [&](std::uint64_t after, const auto& part) {
     thread.lastNs = std::max(thread.lastNs, timeOf(stamp + after, clock));
     decode(thread, part.data(), part[1], thread.lastNs);
@@ -192,15 +192,16 @@ void ProcessReader::decodeWhole(Thread& thread, const std::uint64_t* slot, std::
   const std::uint32_t domain = domainOf(word);
   const std::array<Words, 2> end{0, recording::word(Kind::Pop, domain, 0)};
   put(0, std::array<Words, 6>{0, recording::word(Kind::PushEvent, domain, nameOf(word)), Words{LacunaPayloadU64} << 32,
-                              whole.operatorSequence, whole.shapes, whole.correlation});
-  put(whole.start, std::array<Words, 6>{0, recording::word(Kind::Memory, 0, whole.tensor), whole.address, whole.bytes(),
-                                        whole.sequence - whole.behind(), whole.memoryWhat});
-  const auto queue = static_cast<std::uint16_t>(whole.memoryWhat);
-  put(whole.start, std::array<Words, 8>{0, recording::word(Kind::Execution, domain, whole.executionName),
-                                        packWhat(0, whole.kind(), queue), whole.correlation, whole.sequence,
-                                        whole.executionBytes(), 0, 0});
-  put(whole.stop, end);
-  put(whole.end, end);
+                              recorded.operatorSequence, recorded.shapes, recorded.correlation});
+  put(recorded.start,
+      std::array<Words, 6>{0, recording::word(Kind::Memory, 0, recorded.tensor), recorded.address, recorded.bytes(),
+                           recorded.sequence - recorded.behind(), recorded.memoryWhat});
+  const auto queue = static_cast<std::uint16_t>(recorded.memoryWhat);
+  put(recorded.start, std::array<Words, 8>{0, recording::word(Kind::Execution, domain, recorded.executionName),
+                                           packWhat(0, recorded.kind(), queue), recorded.correlation, recorded.sequence,
+                                           recorded.executionBytes(), 0, 0});
+  put(recorded.stop, end);
+  put(recorded.end, end);
 }
 
 void ProcessReader::decodeRow(const std::uint64_t* slot, std::uint64_t word) {
@@ -208,16 +209,16 @@ void ProcessReader::decodeRow(const std::uint64_t* slot, std::uint64_t word) {
   const std::size_t room = std::min((slotsOf(word) - 1) * kSlotBytes, (kMaxSlots - 1) * kSlotBytes);
   std::byte copy[kMaxSlots * kSlotBytes];
   std::memcpy(copy, slot + 2, room);
-  if (bytes > room || !appendGuestRow(nameOf(word), {copy, bytes}, tables_, book_, process_)) ++book_.stats().damaged;
+  if (bytes > room || !appendGuestRow(nameOf(word), {copy, bytes}, tables_, trace_, process_)) ++trace_.stats().damaged;
 }
 
 void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint64_t word, TimeNs timeNs) {
   const Kind kind = kindOf(word);
   if (!thread.id && kind != Kind::Row) {
-    ++book_.stats().damaged;
+    ++trace_.stats().damaged;
     return;
   }
-  book_.stats().events += eventsOf(word);
+  trace_.stats().events += eventsOf(word);
   switch (kind) {
     case Kind::Push:
       open(thread, openRange(word, timeNs));
@@ -227,27 +228,27 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
       break;
     case Kind::PushEvent: {
       OpenRange range = openRange(word, timeNs);
-      readLook(range, slot);
+      readDetails(range, slot);
       open(thread, range);
       break;
     }
     case Kind::Execution:
     case Kind::Wait:
-      openSaid(thread, slot, word, timeNs);
+      openQueueRange(thread, slot, word, timeNs);
       break;
     case Kind::Memory: {
-      SaidMemory said{.address = slot[2], .bytes = slot[3], .sequence = slot[4]};
-      said.op = static_cast<std::uint32_t>(slot[5] >> 40);
-      said.tensor = nameOf(word);
-      said.action = static_cast<std::uint8_t>(slot[5] >> 32);
-      said.role = static_cast<std::uint8_t>(slot[5] >> 16);
-      said.queue = static_cast<std::uint16_t>(slot[5]);
-      saidRows_.memory(said, thread.id, timeNs);
+      AnnouncedMemory announced{.address = slot[2], .bytes = slot[3], .sequence = slot[4]};
+      announced.op = static_cast<std::uint32_t>(slot[5] >> 40);
+      announced.tensor = nameOf(word);
+      announced.action = static_cast<std::uint8_t>(slot[5] >> 32);
+      announced.role = static_cast<std::uint8_t>(slot[5] >> 16);
+      announced.queue = static_cast<std::uint16_t>(slot[5]);
+      announcedRows_.memory(announced, thread.id, timeNs);
       break;
     }
     case Kind::Start: {
       OpenRange range = openRange(word, timeNs);
-      readLook(range, slot);
+      readDetails(range, slot);
       start(thread, slot[6], range);
       break;
     }
@@ -257,7 +258,7 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
     case Kind::Mark:
     case Kind::MarkEvent: {
       OpenRange mark = openRange(word, timeNs);
-      if (kind == Kind::MarkEvent) readLook(mark, slot);
+      if (kind == Kind::MarkEvent) readDetails(mark, slot);
       const ResolvedName name = tables_.name(mark.name);
       batches_.add(Mark{.timeNs = timeNs,
                         .thread = thread.id,
@@ -287,19 +288,19 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
       batches_.add(Allocation{.timeNs = timeNs, .thread = thread.id, .action = MemoryAction::Free, .address = slot[2]});
       break;
     case Kind::Flow:
-      book_.append(Flow{.timeNs = timeNs,
-                        .thread = thread.id,
-                        .id = slot[2],
-                        .phase = boundedEnum(domainOf(word), FlowPhase::End),
-                        .name = tables_.text(nameOf(word)),
-                        .category = tables_.text(static_cast<std::uint32_t>(slot[3]))});
+      trace_.append(Flow{.timeNs = timeNs,
+                         .thread = thread.id,
+                         .id = slot[2],
+                         .phase = boundedEnum(domainOf(word), FlowPhase::End),
+                         .name = tables_.text(nameOf(word)),
+                         .category = tables_.text(static_cast<std::uint32_t>(slot[3]))});
       break;
     case Kind::Log:
-      book_.append(LogLine{.timeNs = timeNs,
-                           .thread = thread.id,
-                           .level = boundedEnum(slot[2], LogLevel::Error),
-                           .source = tables_.text(domainOf(word)),
-                           .text = tables_.text(nameOf(word))});
+      trace_.append(LogLine{.timeNs = timeNs,
+                            .thread = thread.id,
+                            .level = boundedEnum(slot[2], LogLevel::Error),
+                            .source = tables_.text(domainOf(word)),
+                            .text = tables_.text(nameOf(word))});
       break;
     case Kind::Row:
       decodeRow(slot, word);
@@ -307,7 +308,7 @@ void ProcessReader::decode(Thread& thread, const std::uint64_t* slot, std::uint6
     case Kind::Gap:
       decodeGap(thread, slot, word, timeNs);
       break;
-    case Kind::Whole:  // comes here as its parts
+    case Kind::Operator:  // comes here as its parts
       break;
   }
 }

@@ -135,7 +135,7 @@ void ProcessReader::saveThread(Saver& saver, Thread& thread) {
   saver.put(thread.lastNs);
   saver.put(thread.dropped);
   saver.put(thread.unseen);
-  saver.put(thread.toldGap);
+  saver.put(thread.lastGapRead);
   saver.put(thread.mayEndUnseen);
 }
 
@@ -193,7 +193,7 @@ std::unique_ptr<ProcessReader::Thread> ProcessReader::loadThread(Loader& loader,
   thread->lastNs = loader.getTime();
   thread->dropped = loader.get<std::uint64_t>();
   thread->unseen = loader.get<std::uint64_t>();
-  thread->toldGap = loader.get<std::uint32_t>();
+  thread->lastGapRead = loader.get<std::uint32_t>();
   thread->mayEndUnseen = loader.get<bool>();
   if (thread->segment == 0) return thread;
   const bool isPlace = thread->segment <= maxSegments_ && thread->offset >= kSegmentHead &&

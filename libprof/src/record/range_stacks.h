@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "lacuna/prof/announced.h"
 #include "lacuna/prof/events.h"
-#include "lacuna/prof/said.h"
 
 namespace lacuna::prof::recording {
 
 /// The data that a range may carry beside its name.
-struct Look {
+struct RangeDetails {
   std::uint64_t payload = 0;
   std::uint64_t correlation = 0;
   std::uint32_t category = 0;
@@ -27,18 +27,18 @@ struct Look {
 };
 
 /// A range whose end has not been seen yet. Names are the guest's, so that it outlives the drainer in a checkpoint.
-struct OpenRange : Look {
+struct OpenRange : RangeDetails {
   TimeNs startNs = 0;
   std::uint32_t domain = 0;
   std::uint32_t name = 0;
   std::uint32_t times = 1;  ///< how many ranges it stands for: of several nothing is known but that they began
   std::uint8_t flags = 0;
-  bool said = false;  ///< RangeStacks holds the data of its queue
+  bool hasQueueData = false;  ///< RangeStacks holds the data of its queue
 };
 
 /// The further data of a range of a queue.
-struct Said {
-  SaidExecution execution;
+struct QueueData {
+  AnnouncedExecution execution;
   /// 1: a wait for the queue; only sequence, queue and kind of `execution` count. No bool, for a checkpoint may hold
   /// any.
   std::uint8_t wait = 0;
@@ -68,9 +68,9 @@ struct KeptRange {
   TimeNs startNs = 0;
   std::uint32_t name = 0;  ///< of several ranges: how many
   std::uint8_t flags = 0;
-  std::uint8_t said = 0;
-  std::uint8_t hasLook = 0;    ///< its Look is the next one of the stack's
-  std::uint8_t isSeveral = 0;  ///< stands for ranges that began unseen, one in the other
+  std::uint8_t hasQueueData = 0;
+  std::uint8_t hasDetails = 0;  ///< its RangeDetails are the next ones of the stack's
+  std::uint8_t isSeveral = 0;   ///< stands for ranges that began unseen, one in the other
   [[nodiscard]] std::uint32_t times() const { return isSeveral ? name : 1; }
 };
 static_assert(sizeof(KeptRange) == 16);
@@ -102,15 +102,16 @@ class OpenStack {
 
   /// False where there is no room: the range counts, so that its end is not another's, but is not kept.
   bool push(const OpenRange& range, OpenBudget& budget) {
-    const bool look = !range.isPlain();
-    if (skipped_ > 0 || domain_ == kShared || !budget.take(costOf(look, range.said))) {
+    const bool hasDetails = !range.isPlain();
+    if (skipped_ > 0 || domain_ == kShared || !budget.take(costOf(hasDetails, range.hasQueueData))) {
       skipped_ += range.times;
       return false;
     }
     depth_ += range.times;
     const bool several = range.times > 1;
-    kept_.push_back({range.startNs, several ? range.times : range.name, range.flags, range.said, look, several});
-    if (look) looks_.push_back(range);
+    kept_.push_back(
+        {range.startNs, several ? range.times : range.name, range.flags, range.hasQueueData, hasDetails, several});
+    if (hasDetails) details_.push_back(range);
     return true;
   }
   /// Ends so many of those that are not kept, at most: there may be billions of them. Returns how many.
@@ -135,25 +136,25 @@ class OpenStack {
       top.name -= range.times;
     } else {
       kept_.pop_back();
-      budget.give(costOf(kept.hasLook, kept.said));
+      budget.give(costOf(kept.hasDetails, kept.hasQueueData));
     }
-    if (kept.hasLook) {
-      static_cast<Look&>(range) = looks_.back();
-      looks_.pop_back();
+    if (kept.hasDetails) {
+      static_cast<RangeDetails&>(range) = details_.back();
+      details_.pop_back();
     }
     range.startNs = kept.startNs;
     range.domain = domain_;
     range.name = kept.isSeveral ? 0 : kept.name;
     range.flags = kept.flags;
-    range.said = kept.said;
+    range.hasQueueData = kept.hasQueueData;
     return true;
   }
 
  private:
   friend class OpenStates;
   friend class RangeStacks;
-  static constexpr std::uint64_t costOf(bool look, bool said) {
-    return sizeof(KeptRange) + (look ? sizeof(Look) : 0) + (said ? sizeof(Said) : 0);
+  static constexpr std::uint64_t costOf(bool hasDetails, bool hasQueueData) {
+    return sizeof(KeptRange) + (hasDetails ? sizeof(RangeDetails) : 0) + (hasQueueData ? sizeof(QueueData) : 0);
   }
 
   std::uint32_t domain_;
@@ -162,7 +163,7 @@ class OpenStack {
   std::uint64_t skipped_ = 0;  ///< ranges on top of the others
   std::uint64_t skippedSaved_ = 0;
   std::vector<KeptRange> kept_;
-  std::vector<Look> looks_;
+  std::vector<RangeDetails> details_;
   SavedPart part_;
 };
 
@@ -195,13 +196,13 @@ class RangeStacks {
   /// The thread is gone. Nothing may be asked of it any more.
   void giveBack(OpenBudget& budget) { budget.give((stacks_.size() - 1) * kStackCost); }
   /// The queue data of the open ranges that have some, innermost last.
-  [[nodiscard]] bool hasSaid() const { return !said_.empty(); }
-  void pushSaid(const Said& said) { said_.push_back(said); }
-  Said popSaid() {
-    const Said said = said_.back();
-    said_.pop_back();
-    saidPart_.shrunkTo(said_.size());
-    return said;
+  [[nodiscard]] bool hasQueueData() const { return !queueData_.empty(); }
+  void pushQueueData(const QueueData& data) { queueData_.push_back(data); }
+  QueueData popQueueData() {
+    const QueueData data = queueData_.back();
+    queueData_.pop_back();
+    queueDataPart_.shrunkTo(queueData_.size());
+    return data;
   }
 
  private:
@@ -246,8 +247,8 @@ class RangeStacks {
     return noted(at);
   }
 
-  std::vector<Said> said_;
-  SavedPart saidPart_;
+  std::vector<QueueData> queueData_;
+  SavedPart queueDataPart_;
   static constexpr std::size_t kFew = 4;  ///< are found quicker without a table
   std::vector<OpenStack> stacks_ = std::vector<OpenStack>(1, OpenStack(0));
   std::unordered_map<std::uint32_t, std::size_t> others_;  ///< where the stack of a domain is, but for the first

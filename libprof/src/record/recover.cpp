@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/file.h"
+#include "lacuna/prof/draft.h"
 #include "lacuna/prof/reader.h"
-#include "lacuna/prof/whole_file.h"
-#include "record/book_access.h"
 #include "record/drain_core.h"
+#include "record/trace_state_access.h"
 
 namespace fs = std::filesystem;
 
@@ -25,8 +25,9 @@ bool isInside(const fs::path& directory, const fs::path& file) {
   std::error_code error;
   const fs::path parent = fs::weakly_canonical(fs::absolute(file, error), error).parent_path();
   for (const fs::path& folder : {directory, segmentFolder(directory)}) {
-    const fs::path whole = fs::canonical(folder, error);
-    if (!error && std::mismatch(whole.begin(), whole.end(), parent.begin(), parent.end()).first == whole.end()) {
+    const fs::path resolved = fs::canonical(folder, error);
+    if (!error &&
+        std::mismatch(resolved.begin(), resolved.end(), parent.begin(), parent.end()).first == resolved.end()) {
       return true;
     }
   }
@@ -162,7 +163,7 @@ Status writeTrace(const fs::path& directory, const fs::path& output, const std::
     if (Status status = core.resume(*checkpoint); !status.ok()) return status;
   }
   if (add) {
-    recording::BookAccess access(core.book());
+    recording::TraceStateAccess access(core.trace());
     add(access);
   }
   const Status status = core.finish();
@@ -197,7 +198,7 @@ Result<DrainStats> recover(const fs::path& directory, const fs::path& to, bool k
   // The result replaces whatever is at `output` only when it is complete; the dead drainer's trace may be there.
   DrainStats stats;
   const auto write = [&](const fs::path& unfinished) { return writeTrace(directory, unfinished, add, stats); };
-  if (const Status status = writeWhole(output, write, existing); !status.ok()) return status.error();
+  if (const Status status = writeAtomically(output, write, existing); !status.ok()) return status.error();
   if (!keep) {
     Result<std::string> removed = recording::removeFolder(directory);
     if (!removed.ok()) return removed.error();

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "record/trace_book.h"
+#include "record/trace_state.h"
 
 namespace lacuna::prof::recording {
 
 /// Collects the rows that come in masses, to hand them to the writer as whole columns.
 class RowBatches {
  public:
-  explicit RowBatches(TraceBook& book) : book_(book) {}
+  explicit RowBatches(TraceState& trace) : trace_(trace) {}
 
   void add(const Range& row) { add(ranges_, row); }
   void add(const Mark& row) { add(marks_, row); }
@@ -43,13 +43,13 @@ class RowBatches {
   template <class B>
   void flush(B& batch) {
     if (batch.rows == 0) return;
-    book_.writer().template append<typename B::RowType>(batch.columns);
-    book_.stats().rows += batch.rows;
+    trace_.writer().template append<typename B::RowType>(batch.columns);
+    trace_.stats().rows += batch.rows;
     batch.columns.clear();
     batch.rows = 0;
   }
 
-  TraceBook& book_;
+  TraceState& trace_;
   Batch<Range> ranges_;
   Batch<Mark> marks_;
   Batch<Allocation> allocations_;

@@ -11,14 +11,14 @@ namespace {
 
 struct Renumber {
   GuestTables& tables;
-  TraceBook& book;
+  TraceState& trace;
   ProcessId process;
 
   void operator()(StringId& id) const { id = tables.text(id.value); }
   void operator()(ProcessId& id) const {
     if (id) id = process;
   }
-  void operator()(ThreadId& id) const { id = book.threadOf(process, id.value); }
+  void operator()(ThreadId& id) const { id = trace.threadOf(process, id.value); }
   void operator()(DeviceId& id) const { id = DeviceId{tables.number(Numbered::Device, id.value)}; }
   void operator()(QueueId& id) const { id = QueueId{tables.number(Numbered::Queue, id.value)}; }
   void operator()(TrackId& id) const { id = TrackId{tables.number(Numbered::Track, id.value)}; }
@@ -52,19 +52,19 @@ void renumber(Row& row, const Renumber& with) {
 bool isKnownDevice(const Device& raw, const Renumber& with) {
   const std::string key(with.tables.rawText(raw.uuid.value));
   if (key.empty() || raw.kind == DeviceKind::Cpu) return false;
-  if (const auto known = with.book.deviceOf(key)) {
+  if (const auto known = with.trace.deviceOf(key)) {
     with.tables.setNumber(Numbered::Device, raw.id.value, known->value);
     return true;
   }
-  with.book.nameDevice(key, DeviceId{with.tables.number(Numbered::Device, raw.id.value)});
+  with.trace.nameDevice(key, DeviceId{with.tables.number(Numbered::Device, raw.id.value)});
   return false;
 }
 
 /// A thread is the drainer's own row; others may only name it.
 void nameThread(const Thread& raw, const Renumber& with) {
-  const ThreadId id = with.book.threadOf(with.process, raw.osTid);
+  const ThreadId id = with.trace.threadOf(with.process, raw.osTid);
   if (!id) return;
-  ThreadInfo& info = with.book.threadInfo(id);
+  ThreadInfo& info = with.trace.threadInfo(id);
   info.name = with.tables.rawText(raw.name.value);
   info.named = true;
 }
@@ -82,21 +82,21 @@ void append(std::span<const std::byte> packed, const Renumber& with) {
       row.value = with.tables.text(static_cast<std::uint32_t>(row.value)).value;
     }
   }
-  if constexpr (std::is_same_v<Row, Drop>) addTo(with.book.stats().dropped, row.count);
+  if constexpr (std::is_same_v<Row, Drop>) addTo(with.trace.stats().dropped, row.count);
   renumber(row, with);
-  with.book.append(row);
+  with.trace.append(row);
 }
 
 }  // namespace
 
-bool appendGuestRow(std::uint32_t table, std::span<const std::byte> packed, GuestTables& tables, TraceBook& book,
+bool appendGuestRow(std::uint32_t table, std::span<const std::byte> packed, GuestTables& tables, TraceState& trace,
                     ProcessId process) {
   bool found = false;
   forEachTable([&]<class Row>() {
     if (Row::kTable != table) return;
     // These rows are the drainer's own.
     if constexpr (!std::is_same_v<Row, Process>) {
-      append<Row>(packed, {tables, book, process});
+      append<Row>(packed, {tables, trace, process});
       found = true;
     }
   });

@@ -58,8 +58,9 @@ std::optional<Folder> makeSharedFolder(const fs::path& directory, std::uint64_t 
     return {};
   }
   std::error_code error;
-  const fs::path whole = fs::absolute(directory, error);
-  if (folder->replaceFile(kOwnerFile, fmt::format("{:016x} {}\n", key, whole.string())).ok()) return *std::move(folder);
+  const fs::path absolute = fs::absolute(directory, error);
+  if (folder->replaceFile(kOwnerFile, fmt::format("{:016x} {}\n", key, absolute.string())).ok())
+    return *std::move(folder);
   discardShared(*folder);
   return {};
 }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "lacuna/prof/bounds.h"
+#include "lacuna/prof/draft.h"
 #include "lacuna/prof/file_error.h"
-#include "lacuna/prof/whole_file.h"
 #include "record/drain_core.h"
 #include "record/proc_files.h"
 
@@ -76,7 +76,7 @@ class Copy {
     // A ring that turns faster than it can be copied is tried again, for what it holds then.
     for (int attempt = 0; attempt < 8 && copySegments(); ++attempt) {
       // All at the end: a segment may have gone from one thread to another since its copy was made.
-      for (std::uint32_t index = 1; index <= kMaxThreads; ++index) keepWhole(chains_[index], view_.thread(index));
+      for (std::uint32_t index = 1; index <= kMaxThreads; ++index) keepComplete(chains_[index], view_.thread(index));
     }
     for (std::uint32_t index = 1; index <= kMaxThreads; ++index) copyEntry(index);
     // A name is there before a record uses it, so names come last.
@@ -136,7 +136,7 @@ class Copy {
   }
 
   /// The part of the chain that was not overwritten before this moment.
-  void keepWhole(std::vector<Link>& chain, const ThreadEntry& entry) const {
+  void keepComplete(std::vector<Link>& chain, const ThreadEntry& entry) const {
     // Segments are overwritten oldest first, and the thread's beginning moves on before that: whatever lies after
     // its beginning now was whole when it was copied.
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -236,15 +236,16 @@ Result<DrainStats> writeCopy(const fs::path& copy, const fs::path& output, const
   Result<Writer> writer = Writer::create(output, options.writer);
   if (!writer.ok()) return writer.error();
   DrainCore core({copy, false}, std::move(*writer), {});
-  TraceBook& book = core.book();
+  TraceState& trace = core.trace();
   const TimeNs nowNs = readClocks().monotonicNs;
   if (!options.reason.empty()) {
-    book.log(nowNs, LogLevel::Info, "flight recorder: " + options.reason);
-    book.append(Environment{.key = book.writer().intern("dump.reason"), .value = book.writer().intern(options.reason)});
+    trace.log(nowNs, LogLevel::Info, "flight recorder: " + options.reason);
+    trace.append(
+        Environment{.key = trace.writer().intern("dump.reason"), .value = trace.writer().intern(options.reason)});
   }
-  for (const std::string& note : options.notes) book.log(nowNs, LogLevel::Warning, note);
-  if (options.forgotten > 0) book.drop(nowNs, {}, {}, options.forgotten, "of processes that ended before the others");
-  for (const auto& [pid, code] : options.exitCodes) book.setExitCode(pid, code);
+  for (const std::string& note : options.notes) trace.log(nowNs, LogLevel::Warning, note);
+  if (options.forgotten > 0) trace.drop(nowNs, {}, {}, options.forgotten, "of processes that ended before the others");
+  for (const auto& [pid, code] : options.exitCodes) trace.setExitCode(pid, code);
   if (const Status status = core.finish(); !status.ok()) return status.error();
   return core.stats();
 }
@@ -338,18 +339,18 @@ Result<SnapshotFile> snapshotBesideOthers(const fs::path& directory, const FileN
 }
 
 void FlightTrimmer::findDead() {
-  ++looks_;
+  ++searches_;
   for (const fs::path& path : listRecording(directory_).recorders) {
     if (std::ranges::find(dead_, path, &Dead::path) != dead_.end()) continue;
     const Result<MappedFile> file = MappedFile::open(path, true);
     if (!file.ok()) continue;
     const View& view = (*file).view();
     if (view.header().detached.load() == 0 && lifeOf(view.header()) != Life::Ended) continue;
-    dead_.push_back({path, lastStampOf(view), looks_});
+    dead_.push_back({path, lastStampOf(view), searches_});
   }
-  // A look takes its time: what it finds may have ended after what only the next one finds. And a folder of shared
+  // A search takes its time: what it finds may have ended after what only the next one finds. And a folder of shared
   // memory lists its newest file first.
-  const auto unsure = std::ranges::find_if(dead_, [&](const Dead& dead) { return dead.look + 1 >= looks_; });
+  const auto unsure = std::ranges::find_if(dead_, [&](const Dead& dead) { return dead.search + 1 >= searches_; });
   std::ranges::stable_sort(unsure, dead_.end(), {}, &Dead::lastStamp);
 }
 

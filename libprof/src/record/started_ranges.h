@@ -23,9 +23,9 @@ class StartedRanges {
   /// False where there is no room. Replaces one of the same number.
   bool add(std::uint64_t number, const StartedRange& started, OpenBudget& budget) {
     (void)take(number, budget);
-    const bool look = !started.range.isPlain();
-    if (!budget.take(costOf(look))) return false;
-    const std::uint32_t at = look ? keep(started.range) : 0;
+    const bool hasDetails = !started.range.isPlain();
+    if (!budget.take(costOf(hasDetails))) return false;
+    const std::uint32_t at = hasDetails ? keep(started.range) : 0;
     kept_[number] = {started.range.startNs, started.range.name, started.range.domain, started.thread, at};
     fresh_.push_back(number);
     if (fresh_.size() > 2 * kept_.size() + kFew) forgetEnded();
@@ -35,9 +35,9 @@ class StartedRanges {
     const auto at = kept_.find(number);
     if (at == kept_.end()) return {};
     const StartedRange started = expand(at->second);
-    if (at->second.look != 0) free_.push_back(at->second.look);
+    if (at->second.details != 0) free_.push_back(at->second.details);
     if (at->second.saved) ended_.push_back(number);
-    budget.give(costOf(at->second.look != 0));
+    budget.give(costOf(at->second.details != 0));
     kept_.erase(at);
     return started;
   }
@@ -45,7 +45,7 @@ class StartedRanges {
   void takeAll(OpenBudget& budget, Visit&& visit) {
     for (const auto& [number, kept] : kept_) {
       visit(expand(kept));
-      budget.give(costOf(kept.look != 0));
+      budget.give(costOf(kept.details != 0));
     }
     *this = {};
   }
@@ -60,29 +60,29 @@ class StartedRanges {
     std::uint32_t domain : 24;
     std::uint32_t saved : 8 = 0;
     ThreadId thread;
-    std::uint32_t look;  ///< its place among the looks, 0 for none
+    std::uint32_t details;  ///< its place in details_, 0 for none
     Kept() = default;
     Kept(TimeNs start, std::uint32_t called, std::uint32_t in, ThreadId on, std::uint32_t at)
-        : startNs(start), name(called), domain(in & 0xffffff), thread(on), look(at) {}
+        : startNs(start), name(called), domain(in & 0xffffff), thread(on), details(at) {}
   };
   static_assert(sizeof(Kept) == 24);
 
   /// With what the map takes for each.
-  static constexpr std::uint64_t costOf(bool look) { return 64 + (look ? sizeof(Look) : 0); }
+  static constexpr std::uint64_t costOf(bool hasDetails) { return 64 + (hasDetails ? sizeof(RangeDetails) : 0); }
 
-  std::uint32_t keep(const Look& look) {
+  std::uint32_t keep(const RangeDetails& details) {
     if (free_.empty()) {
-      looks_.push_back(look);
-      return static_cast<std::uint32_t>(looks_.size() - 1);
+      details_.push_back(details);
+      return static_cast<std::uint32_t>(details_.size() - 1);
     }
     const std::uint32_t at = free_.back();
     free_.pop_back();
-    looks_[at] = look;
+    details_[at] = details;
     return at;
   }
   [[nodiscard]] StartedRange expand(const Kept& kept) const {
     StartedRange started;
-    static_cast<Look&>(started.range) = looks_[kept.look];
+    static_cast<RangeDetails&>(started.range) = details_[kept.details];
     started.range.startNs = kept.startNs;
     started.range.name = kept.name;
     started.range.domain = kept.domain;
@@ -94,7 +94,7 @@ class StartedRanges {
   }
 
   std::unordered_map<std::uint64_t, Kept> kept_;
-  std::vector<Look> looks_ = std::vector<Look>(1);
+  std::vector<RangeDetails> details_ = std::vector<RangeDetails>(1);
   std::vector<std::uint32_t> free_;
   std::vector<std::uint64_t> fresh_;  ///< begun since they were saved; some have ended since
   std::vector<std::uint64_t> ended_;  ///< of the saved ones

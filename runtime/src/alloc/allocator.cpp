@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "alloc/planned_arena.h"
-#include "backend/common/fork.h"
 #include "backend/common/queue.h"
 #include "core/biased_lock.h"
 #include "core/environment.h"
+#include "core/fork_locks.h"
 #include "instrument/operator_recorder.h"
 
 namespace lacuna::rt {
@@ -175,11 +175,11 @@ class RangeAllocator : public Allocator {
     return plan_.begin();
   }
 
-  void endIteration(bool whole) override {
+  void endIteration(bool finished) override {
     std::optional<std::vector<PlannedBuffer>> recorded;
     {
       const std::lock_guard lock(lock_);
-      recorded = plan_.end(whole);
+      recorded = plan_.end(finished);
       dropUnneededArenas();
     }
     if (!recorded) return;
@@ -505,19 +505,16 @@ const char* internText(std::string_view text) {
   return texts().all.emplace(text).first->c_str();
 }
 
-void lockAllocatorsForFork() {
-  cpuAllocator().lockForFork();
-  metaAllocator().lockForFork();
-  ownHostAllocator().lockForFork();
-  texts().mutex.lock();
-}
+namespace {
 
-void unlockAllocatorsAfterFork() {
-  texts().mutex.unlock();
-  ownHostAllocator().unlockAfterFork();
-  metaAllocator().unlockAfterFork();
-  cpuAllocator().unlockAfterFork();
-}
+const ForkLock kAllocatorLocks[] = {
+    {LockOrder::CpuAllocator, [] { cpuAllocator().lockForFork(); }, [] { cpuAllocator().unlockAfterFork(); }},
+    {LockOrder::MetaAllocator, [] { metaAllocator().lockForFork(); }, [] { metaAllocator().unlockAfterFork(); }},
+    {LockOrder::HostAllocator, [] { ownHostAllocator().lockForFork(); }, [] { ownHostAllocator().unlockAfterFork(); }},
+    {LockOrder::AllocatorTexts, [] { texts().mutex.lock(); }, [] { texts().mutex.unlock(); }},
+};
+
+}  // namespace
 
 MemoryStats memoryStats(Device device) {
   return allocatorOf(device).stats();

@@ -55,7 +55,7 @@ class Allocator {
   /// An iteration of the calling thread; false when it is not planned, and need not end.
   virtual bool beginIteration() = 0;
   /// `whole` is false when an exception ends it.
-  virtual void endIteration(bool whole) = 0;
+  virtual void endIteration(bool finished) = 0;
 };
 
 Allocator& allocatorOf(Device device);

@@ -42,7 +42,7 @@ bool PlannedArena::begin() {
   return true;
 }
 
-std::optional<std::vector<PlannedBuffer>> PlannedArena::end(bool whole) {
+std::optional<std::vector<PlannedBuffer>> PlannedArena::end(bool finished) {
   const State was = std::exchange(state_, State::Outside);
   if (was == State::Recording) {
     for (Block* block : live_) {
@@ -51,9 +51,9 @@ std::optional<std::vector<PlannedBuffer>> PlannedArena::end(bool whole) {
     live_.clear();
     clock_ = 0;
     std::vector<PlannedBuffer> recorded = std::exchange(recorded_, {});
-    if (whole && on_) return recorded;
+    if (finished && on_) return recorded;
   } else if (was == State::Following) {
-    const bool complete = whole && plan_ && next_ == plan_->buffers.size();
+    const bool complete = finished && plan_ && next_ == plan_->buffers.size();
     replays_ += complete ? 1 : 0;
     if (complete) {
       proven_ = true;

@@ -42,7 +42,7 @@ class PlannedArena {
   bool begin();
   /// Ends it. `whole` is false when an exception ends it. Returns the buffers to pack, whose plan finish() takes:
   /// packing takes too long for the allocator's lock.
-  std::optional<std::vector<PlannedBuffer>> end(bool whole);
+  std::optional<std::vector<PlannedBuffer>> end(bool finished);
   void finish(ArenaPlan plan);
   /// The plan was packed and its arena is not there yet: so many bytes are wanted.
   [[nodiscard]] std::size_t wantedBytes() const { return plan_ && arena_ == nullptr ? plan_->bytes : 0; }

@@ -127,15 +127,15 @@ void StagingRing::freeIfUnused(StagingSlot& slot, std::shared_ptr<StagingRing>& 
 // Batches are about as large as each other: what did not fit in one piece gets one of the whole size.
 void StagingRing::shrinkToOnePiece(StagingSlot& slot) {
   if (slot.pieces.size() < 2) return;
-  std::size_t whole = 0;
+  std::size_t total = 0;
   for (const StagingMemory& piece : slot.pieces) {
-    whole += piece.bytes;
+    total += piece.bytes;
     externalMemory(piece.data, piece.bytes, kOwner, false);
     freeStaging(device_, piece);
   }
   slot.pieces.clear();
-  stats_.bytes -= whole;
-  wantedBytes_ = std::max(wantedBytes_, whole);
+  stats_.bytes -= total;
+  wantedBytes_ = std::max(wantedBytes_, total);
 }
 
 bool StagingRing::draining() const {

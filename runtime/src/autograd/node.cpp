@@ -7,8 +7,8 @@
 
 #include "autograd/replay.h"
 #include "backend/backend.h"
-#include "backend/common/fork.h"
 #include "core/biased_lock.h"
+#include "core/fork_locks.h"
 #include "core/layout.h"
 #include "instrument/operator_recorder.h"
 #include "instrument/own_knobs.h"
@@ -72,14 +72,9 @@ Edge edgeOf(const Tensor& tensor, std::unique_lock<BiasedLock>& lock) {
   return {Ref<Node>::adopt(meta.accumulate), 0};
 }
 
-}  // namespace
+const ForkLock kLeafForkLock{LockOrder::Leaves, [] { gLeafLock.lockForFork(); }, [] { gLeafLock.unlock(); }};
 
-void lockLeavesForFork() {
-  gLeafLock.lockForFork();
-}
-void unlockLeavesAfterFork() {
-  gLeafLock.unlock();
-}
+}  // namespace
 
 void destroy(Node* node) {
   if (node->leaf != nullptr && !takeFromLeaf(*node)) return;

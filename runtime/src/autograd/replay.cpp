@@ -178,10 +178,10 @@ std::vector<Tensor> checkpoint(const CheckpointSegment& segment, const std::vect
 }
 
 Tensor checkpoint(const std::function<Tensor(const Tensor&)>& segment, const Tensor& input) {
-  const CheckpointSegment whole = [segment](const std::vector<Tensor>& inputs) {
+  const CheckpointSegment listed = [segment](const std::vector<Tensor>& inputs) {
     return std::vector<Tensor>{segment(inputs[0])};
   };
-  return checkpoint(whole, {input})[0];
+  return checkpoint(listed, {input})[0];
 }
 
 }  // namespace lacuna::rt

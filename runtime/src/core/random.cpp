@@ -9,7 +9,7 @@
 
 #include "autograd/node.h"
 #include "backend/backend.h"
-#include "backend/common/fork.h"
+#include "core/fork_locks.h"
 
 namespace lacuna::rt {
 
@@ -64,14 +64,9 @@ Tensor drawn(const OpInfo& info, const Shape& shape, const Options& options, Dra
   return out;
 }
 
-}  // namespace
+const ForkLock kRandomForkLock{LockOrder::Random, [] { gMutex.lock(); }, [] { gMutex.unlock(); }};
 
-void lockRandomForFork() {
-  gMutex.lock();
-}
-void unlockRandomAfterFork() {
-  gMutex.unlock();
-}
+}  // namespace
 
 void manualSeed(std::uint64_t seed) {
   setRandomState({seed, 0});

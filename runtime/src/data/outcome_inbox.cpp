@@ -54,7 +54,7 @@ Received OutcomeInbox::receive(ArrivedOutcome& outcome) {
   }
   outcome = unpack();
   message_.clear();
-  return Received::Whole;
+  return Received::Complete;
 }
 
 ArrivedOutcome OutcomeInbox::unpack() {

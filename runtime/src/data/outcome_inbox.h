@@ -94,7 +94,7 @@ struct ArrivedOutcome {
   std::string error;
 };
 
-enum class Received : std::uint8_t { Whole, Partly, Gone };
+enum class Received : std::uint8_t { Complete, Partly, Gone };
 
 /// Puts a worker's messages together; OutcomeReceiver makes batches of them.
 class OutcomeInbox {

@@ -14,14 +14,14 @@ std::string whoFailed(int worker, std::uint64_t batch, const std::string& where,
   return "DataLoader: " + who + " failed on batch " + std::to_string(batch) + where + ": " + what;
 }
 
-std::optional<Batch> wholeBatch(const LoaderJob& job, const LoaderTask& task, int worker, WorkerContext& context) {
+std::optional<Batch> fullBatch(const LoaderJob& job, const LoaderTask& task, int worker, WorkerContext& context) {
   const auto staged = [&](const auto& make) {
     const StagingFill fill(job.staging, worker < 0, job.loader, worker, task.ticket);
     return make();
   };
-  const auto whole = [&] { return job.dataset->getBatch(task.indices, context); };
-  if (job.dtype == DType::F32) return staged(whole);
-  std::optional<Batch> batch = whole();
+  const auto getAll = [&] { return job.dataset->getBatch(task.indices, context); };
+  if (job.dtype == DType::F32) return staged(getAll);
+  std::optional<Batch> batch = getAll();
   if (!batch) return batch;
   return staged([&] {
     shorten(*batch, job.dtype);
@@ -35,7 +35,7 @@ Batch fetch(const LoaderJob& job, const LoaderTask& task, int worker, const std:
   {
     LoaderScope scope(LoaderStage::Fetch, job.loader, worker, task.ticket);
     WorkerContext context(job.loader, worker, task.ticket, task.seeds.front(), &stop);
-    if (std::optional<Batch> whole = wholeBatch(job, task, worker, context)) return std::move(*whole);
+    if (std::optional<Batch> full = fullBatch(job, task, worker, context)) return std::move(*full);
     for (std::size_t i = 0; i < task.indices.size(); ++i) {
       where = ", example " + std::to_string(task.indices[i]);
       context.random = SampleRandom(task.seeds[i]);

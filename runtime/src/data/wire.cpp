@@ -130,14 +130,14 @@ bool OutcomeSender::send(const LoaderOutcome& outcome) {
 Received OutcomeReceiver::receive(LoaderOutcome& outcome) {
   ArrivedOutcome arrived;
   const Received received = inbox_.receive(arrived);
-  if (received != Received::Whole) return received;
+  if (received != Received::Complete) return received;
   outcome = {arrived.ticket, {}, std::move(arrived.error)};
   for (const ArrivedTensor& one : arrived.tensors) {
     Tensor tensor = emptyHost(one.shape, one.dtype);
     if (!one.bytes.empty()) std::memcpy(tensor.data(), one.bytes.data(), one.bytes.size());
     outcome.batch.push_back(std::move(tensor));
   }
-  return Received::Whole;
+  return Received::Complete;
 }
 
 }  // namespace lacuna::rt

@@ -20,14 +20,14 @@
 
 #include "alloc/allocator.h"
 #include "autograd/node.h"
-#include "backend/common/fork.h"
+#include "core/fork_locks.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
 #include "instrument/operator_recorder.h"
+#include "instrument/operator_report.h"
 #include "instrument/own_knobs.h"
 #include "instrument/profile_table.h"
 #include "instrument/step_times.h"
-#include "instrument/whole.h"
 #include "lacuna/runtime/instrument.h"
 
 namespace lacuna::rt {
@@ -121,7 +121,7 @@ void attach(nvtxEventAttributes_t& event, nvtxPayloadData_t& data, const Payload
 
 template <class Payload>
 void push(nvtxStringHandle_t message, std::uint32_t category, const Payload& payload) {
-  instrument::tellBegun();
+  instrument::reportBegun();
   nvtxEventAttributes_t event = attributesOf(message, category);
   nvtxPayloadData_t data;
   attach(event, data, payload);
@@ -130,7 +130,7 @@ void push(nvtxStringHandle_t message, std::uint32_t category, const Payload& pay
 
 template <class Payload>
 void mark(nvtxStringHandle_t message, std::uint32_t category, const Payload& payload) {
-  instrument::tellBegun();
+  instrument::reportBegun();
   nvtxEventAttributes_t event = attributesOf(message, category);
   nvtxPayloadData_t data;
   attach(event, data, payload);
@@ -138,7 +138,7 @@ void mark(nvtxStringHandle_t message, std::uint32_t category, const Payload& pay
 }
 
 void push(nvtxStringHandle_t message, std::uint32_t category) {
-  instrument::tellBegun();
+  instrument::reportBegun();
   const nvtxEventAttributes_t event = attributesOf(message, category);
   ::nvtxDomainRangePushEx(gDomain, &event);
 }
@@ -190,7 +190,7 @@ std::uint32_t attachTool() {
   const LacunaRtHello hello{LACUNA_RT_SCHEMA_VERSION, static_cast<std::uint32_t>(::getpid())};
   mark(handleOf(LACUNA_RT_MSG_HELLO), LACUNA_RT_CATEGORY_INFO, hello);
   registerCounter(LACUNA_RT_COUNTER_QUEUE_DEPTH, LACUNA_RT_COUNTER_QUEUE_DEPTH_ID);
-  instrument::openDoor(gDomain);
+  instrument::offerModule(gDomain);
   return instrument::kNvtxSink;
 }
 
@@ -203,6 +203,8 @@ Names& names() {
   return *one;
 }
 
+const ForkLock kNamesForkLock{LockOrder::Names, [] { names().mutex.lock(); }, [] { names().mutex.unlock(); }};
+
 }  // namespace
 
 const Name* internName(std::string_view text) {
@@ -213,13 +215,6 @@ const Name* internName(std::string_view text) {
 }
 
 namespace instrument {
-
-void lockNamesForFork() {
-  names().mutex.lock();
-}
-void unlockNamesAfterFork() {
-  names().mutex.unlock();
-}
 
 std::atomic<std::uint32_t> gSinks{attachTool()};
 thread_local constinit OpContext* tOp = nullptr;
@@ -316,22 +311,22 @@ void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small) {
   op.shapes = shapes != nullptr ? shapes->text : "";
   if (op.module == nullptr) op.module = tState.module;
   if (nvtxOn()) {
-    const bool whole = small && gDoor.whole != nullptr;
+    const bool held = small && gTool.complete != nullptr;
     LacunaRtOperator own;
-    const auto* payload = new (whole ? beginWhole(op, fieldOf(*op.name)) : &own)
+    const auto* payload = new (held ? holdOperator(op, fieldOf(*op.name)) : &own)
         LacunaRtOperator{op.correlation,
                          op.sequence,
                          shapes != nullptr ? fieldOf(*shapes) : 0,
                          op.module != nullptr ? fieldOf(*op.module) : 0,
                          0,
                          directionOf(op)};
-    if (!whole) push(handleOf(*op.name), LACUNA_RT_CATEGORY_OPERATOR, *payload);
+    if (!held) push(handleOf(*op.name), LACUNA_RT_CATEGORY_OPERATOR, *payload);
   }
   if ((sinks() & kTableSink) != 0) op.startNs = nowNs();
 }
 
 void opEnd(OpContext& op) {
-  if (nvtxOn() && !endWhole(op)) ::nvtxDomainRangePop(gDomain);
+  if (nvtxOn() && !finishOperator(op)) ::nvtxDomainRangePop(gDomain);
   if (op.startNs == 0) return;
   const std::int64_t total = nowNs() - op.startNs;
   tableOperator(op, total);
@@ -398,13 +393,13 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
                                                                              static_cast<std::uint8_t>(role),
                                                                              0};
   if (taken != nullptr) return;
-  if (gDoor.memory != nullptr) return gDoor.memory(gDomain, payload);
+  if (gTool.memory != nullptr) return gTool.memory(gDomain, payload);
   mark(handleOf(kMemory), LACUNA_RT_CATEGORY_MEMORY, *payload);
 }
 
 void memoryMark(const char* message) {
   if (!nvtxOn()) return;
-  tellBegun();
+  reportBegun();
   const nvtxEventAttributes_t event = attributesOf(handleOf(message), LACUNA_RT_CATEGORY_MEMORY);
   ::nvtxDomainMarkEx(gDomain, &event);
 }
@@ -452,12 +447,12 @@ StepScope::StepScope(std::uint64_t index, std::uint64_t samples) : pushed_(nvtxO
   for (std::size_t i = 0; i < planned_.size(); ++i) planned_[i] = allocatorOf(kPlanned[i]).beginIteration();
 }
 StepScope::~StepScope() {
-  const bool whole = std::uncaught_exceptions() == exceptions_;
+  const bool complete = std::uncaught_exceptions() == exceptions_;
   for (std::size_t i = 0; i < planned_.size(); ++i) {
-    if (planned_[i]) allocatorOf(kPlanned[i]).endIteration(whole);
+    if (planned_[i]) allocatorOf(kPlanned[i]).endIteration(complete);
   }
   if (pushed_) ::nvtxDomainRangePop(gDomain);
-  if (whole && instrument::timesSteps()) [[unlikely]]
+  if (complete && instrument::timesSteps()) [[unlikely]]
     instrument::stepEnds();
 }
 
@@ -514,7 +509,7 @@ void loaderQueueDepth(std::uint32_t loader, std::int64_t ready) {
 
 void knob(std::string_view name, std::string_view value) {
   if (!nvtxOn()) return;
-  instrument::knobWasTold(name);
+  instrument::noteReportedKnob(name);
   const LacunaRtKnob payload{fieldOf(*internName(name)), fieldOf(*internName(value))};
   mark(handleOf(LACUNA_RT_MSG_KNOB), LACUNA_RT_CATEGORY_INFO, payload);
 }

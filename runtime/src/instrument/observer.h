@@ -94,8 +94,8 @@ std::uint64_t nextCorrelation();
 /// `small`: it will most likely run on this thread, and be over soon.
 void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small = false);
 void opEnd(OpContext& op);
-/// An execution in place that is reported along with its operator (see whole.h); nobody needs an Execution of it. False
-/// where it is to be reported by itself.
+/// An execution in place that is reported along with its operator (see operator_report.h); nobody needs an Execution of
+/// it. False where it is to be reported by itself.
 bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes, std::uint64_t flops,
                      std::uint64_t sequence);
 void endInOperator();

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "autograd/node.h"
-#include "backend/common/fork.h"
+#include "core/fork_locks.h"
 #include "lacuna/runtime/memory_plan.h"
 
 namespace lacuna::rt {
@@ -82,14 +82,10 @@ std::uint64_t endByLastUse(const RecordedBuffer& buffer) {
   return buffer.freed == 0 && !buffer.takenOver ? ~std::uint64_t{0} : std::max(buffer.born, buffer.lastUse);
 }
 
-}  // namespace
+const ForkLock kRecorderForkLock{LockOrder::OperatorRecorder, [] { recorder().mutex.lock(); },
+                                 [] { recorder().mutex.unlock(); }};
 
-void instrument::lockRecorderForFork() {
-  recorder().mutex.lock();
-}
-void instrument::unlockRecorderAfterFork() {
-  recorder().mutex.unlock();
-}
+}  // namespace
 
 void instrument::recordOperator(const OpContext& op, std::span<const Tensor* const> inputs) {
   Recorder& own = recorder();

@@ -15,20 +15,20 @@ namespace {
 #define LACUNA_RT_KNOB_NAME(constant, name) name,
 constexpr std::string_view kKnobNames[] = {LACUNA_RT_OWN_KNOBS(LACUNA_RT_KNOB_NAME)};
 #undef LACUNA_RT_KNOB_NAME
-std::atomic<bool> gKnobTold[std::size(kKnobNames)];
+std::atomic<bool> gKnobReported[std::size(kKnobNames)];
 std::atomic<bool> gTellsOwnKnobs{true};
 
 }  // namespace
 
 void tellKnobSlow(OwnKnob which, std::string_view value) {
   const auto at = static_cast<std::size_t>(which);
-  if (!gTellsOwnKnobs.load(std::memory_order_relaxed) || gKnobTold[at].load(std::memory_order_relaxed)) return;
-  if (!gKnobTold[at].exchange(true)) knob(kKnobNames[at], value);
+  if (!gTellsOwnKnobs.load(std::memory_order_relaxed) || gKnobReported[at].load(std::memory_order_relaxed)) return;
+  if (!gKnobReported[at].exchange(true)) knob(kKnobNames[at], value);
 }
 
-void knobWasTold(std::string_view name) {
+void noteReportedKnob(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kKnobNames); ++i) {
-    if (kKnobNames[i] == name) gKnobTold[i].store(true, std::memory_order_relaxed);
+    if (kKnobNames[i] == name) gKnobReported[i].store(true, std::memory_order_relaxed);
   }
 }
 

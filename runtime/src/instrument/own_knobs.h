@@ -38,6 +38,6 @@ inline void tellSwitch(OwnKnob knob, bool on) {
   tellKnob(knob, on ? "on" : "off");
 }
 /// The program reported this knob itself.
-void knobWasTold(std::string_view name);
+void noteReportedKnob(std::string_view name);
 
 }  // namespace lacuna::rt::instrument

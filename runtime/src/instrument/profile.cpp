@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "backend/common/fork.h"
+#include "core/fork_locks.h"
 #include "instrument/profile_table.h"
 #include "lacuna/runtime/tensor.h"
 
@@ -106,14 +106,10 @@ struct TableInUse {
   }
 };
 
-}  // namespace
+const ForkLock kTableForkLock{LockOrder::ProfileTable, [] { collected().mutex.lock(); },
+                              [] { collected().mutex.unlock(); }};
 
-void instrument::lockProfileTableForFork() {
-  collected().mutex.lock();
-}
-void instrument::unlockProfileTableAfterFork() {
-  collected().mutex.unlock();
-}
+}  // namespace
 
 void instrument::tableOperator(const OpContext& op, std::int64_t totalNs) {
   Collected& table = collected();

@@ -246,11 +246,11 @@ void saveTensors(const std::filesystem::path& path, const TensorMap& tensors, co
   file.write(length.data(), length.size());
   file.write(header.data(), header.size());
   for (const auto& [name, tensor] : tensors) {
-    const Tensor whole = tensor.detach().contiguous();
+    const Tensor packed = tensor.detach().contiguous();
     synchronize();
-    const void* values = viewOf(whole).data;
-    file.write(values, whole.sizeBytes());
-    all[checksumKey(name)] = checksumOf(described(whole.dtype(), whole.shape()), values, whole.sizeBytes());
+    const void* values = viewOf(packed).data;
+    file.write(values, packed.sizeBytes());
+    all[checksumKey(name)] = checksumOf(described(packed.dtype(), packed.shape()), values, packed.sizeBytes());
   }
   file.overwrite(static_cast<long>(length.size()), headerJson(tensors, all));
   file.commit();

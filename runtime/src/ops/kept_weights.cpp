@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "autograd/node.h"
-#include "backend/common/fork.h"
 #include "core/biased_lock.h"
+#include "core/fork_locks.h"
 #include "core/layout.h"
 
 namespace lacuna::rt {
@@ -39,14 +39,9 @@ void keep(Storage& storage, std::shared_ptr<KeptWeights> Storage::*place, std::s
   storage.keepsCopies.store(true, std::memory_order_relaxed);
 }
 
-}  // namespace
+const ForkLock kKeptForkLock{LockOrder::KeptWeights, [] { gKeptLock.lockForFork(); }, [] { gKeptLock.unlock(); }};
 
-void lockKeptWeightsForFork() {
-  gKeptLock.lockForFork();
-}
-void unlockKeptWeightsAfterFork() {
-  gKeptLock.unlock();
-}
+}  // namespace
 
 std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::WeightOrder& order) {
   Storage& storage = *weight.impl()->storage;

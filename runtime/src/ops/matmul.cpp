@@ -60,8 +60,8 @@ void checkProduct(const char* op, const Tensor& a) {
 Tensor readable(const Tensor& x) {
   const std::int64_t row = x.strides()[x.rank() - 2];
   const std::int64_t column = x.strides()[x.rank() - 1];
-  const bool whole = (column == 1 && row >= x.size(-1)) || (row == 1 && column >= x.size(-2));
-  return whole || x.dtype() == DType::F64 ? x.detach() : x.detach().contiguous();
+  const bool compact = (column == 1 && row >= x.size(-1)) || (row == 1 && column >= x.size(-2));
+  return compact || x.dtype() == DType::F64 ? x.detach() : x.detach().contiguous();
 }
 
 /// Runs the product. The library's own memory comes from the allocator too, and ends with the execution.

@@ -34,7 +34,7 @@ std::filesystem::path written(const test::TempDir& folder, std::string_view cont
   return path;
 }
 
-TEST(NothingToReport, AWholeTraceIsToBeRecordedAnew) {
+TEST(NothingToReport, ACompleteTraceIsToBeRecordedAnew) {
   EXPECT_EQ(reasonOf("t.lcn", {}),
             std::string("the trace holds no ") + kNeeded + "; record with `lacuna run -- PROGRAM`");
 }

@@ -224,12 +224,12 @@ TEST(Export, SamplesThatAreNoNumbersAreLeftOutOfChromeJson) {
   for (int i = 0; i < 4; ++i)
     builder.append(prof::CounterSample{.timeNs = i, .track = prof::TrackId(1), .value = values[i]});
   const test::TempFile file(".json");
-  std::vector<std::string> told;
+  std::vector<std::string> warned;
   ExportOptions options;
-  options.warn = [&](const std::string& text) { told.push_back(text); };
+  options.warn = [&](const std::string& text) { warned.push_back(text); };
   ASSERT_TRUE(exportTrace(*builder.build(), file.path(), Format::Chrome, options).ok());
   EXPECT_EQ(open(file.path())->rows<prof::CounterSample>(), 2U);
-  EXPECT_THAT(told, testing::ElementsAre(HasSubstr("2 samples of counters that are no numbers")));
+  EXPECT_THAT(warned, testing::ElementsAre(HasSubstr("2 samples of counters that are no numbers")));
 }
 
 TEST(Export, TextsThatAreNoUtf8BecomeTextsThatAre) {
@@ -357,11 +357,11 @@ TEST(Export, FoldedStacksOfFarTooManyFramesEndEarly) {
   }
   const auto store = builder.build();
   const test::TempFile file(".folded");
-  std::vector<std::string> said;
+  std::vector<std::string> warned;
   ExportOptions options;
-  options.warn = [&](const std::string& text) { said.push_back(text); };
+  options.warn = [&](const std::string& text) { warned.push_back(text); };
   ASSERT_TRUE(exportTrace(*store, file.path(), Format::Folded, options).ok());
-  EXPECT_THAT(said,
+  EXPECT_THAT(warned,
               testing::ElementsAre("folded stacks have at most 1,024 frames: 18,976 deeper ranges count to the last "
                                    "of these"));
   std::istringstream lines(contentOf(file.path()));
@@ -418,21 +418,21 @@ TEST(Export, StacksOfThreadsOfOneNameAreKeptApart) {
     EXPECT_THAT(contentOf(speedscope.path()), HasSubstr(name));
 }
 
-TEST(Export, WhatIsNoStackIsSaid) {
+TEST(Export, RowsThatAreNoStackAreReported) {
   StoreBuilder builder;
   builder.append(prof::Range{.durNs = 5, .thread = prof::ThreadId(1), .kind = prof::RangeKind::StartEnd});
   for (int i = 0; i < 3; ++i) builder.append(prof::Mark{.timeNs = i});
   const auto store = builder.build();
   for (const char* ending : {".folded", ".speedscope.json"}) {
-    std::vector<std::string> said;
+    std::vector<std::string> warned;
     ExportOptions options;
-    options.warn = [&](const std::string& text) { said.push_back(text); };
+    options.warn = [&](const std::string& text) { warned.push_back(text); };
     const test::TempFile file(ending);
     ASSERT_TRUE(exportTrace(*store, file.path(), *formatOf(file.path()), options));
-    EXPECT_THAT(said, testing::ElementsAre(HasSubstr("no place for 1 ranges that no thread pushed, 3 rows of mark")));
-    said.clear();
+    EXPECT_THAT(warned, testing::ElementsAre(HasSubstr("no place for 1 ranges that no thread pushed, 3 rows of mark")));
+    warned.clear();
     ASSERT_TRUE(exportTrace(*smallTrace(), file.path(), *formatOf(file.path()), options));
-    EXPECT_THAT(said, testing::IsEmpty());
+    EXPECT_THAT(warned, testing::IsEmpty());
   }
 }
 
@@ -464,16 +464,16 @@ TEST(Export, TablesBecomeCsvAndJson) {
   EXPECT_FALSE(std::filesystem::exists(none.path()));
 }
 
-TEST(Export, AnEmptyTableIsSaid) {
+TEST(Export, AnEmptyTableIsReported) {
   const test::TempFile csv(".csv");
-  std::vector<std::string> said;
+  std::vector<std::string> warned;
   ExportOptions options;
-  options.warn = [&](const std::string& text) { said.push_back(text); };
+  options.warn = [&](const std::string& text) { warned.push_back(text); };
   ASSERT_TRUE(exportTrace(*smallTrace(), csv.path(), Format::Csv, options).ok());
-  EXPECT_THAT(said, testing::ElementsAre("table kernel has no rows; tables with rows: thread, range"));
+  EXPECT_THAT(warned, testing::ElementsAre("table kernel has no rows; tables with rows: thread, range"));
   options.table = "range";
   ASSERT_TRUE(exportTrace(*smallTrace(), csv.path(), Format::Csv, options).ok());
-  EXPECT_EQ(said.size(), 1U);
+  EXPECT_EQ(warned.size(), 1U);
 }
 
 /// The test's time limit is far above what is needed when no number is looked for from the first one on.
@@ -704,7 +704,7 @@ TEST(Export, LargeFilesAreReadFromFrontToBack) {
   }
 }
 
-TEST(Export, AFileIsReplacedWhenTheNewOneIsWhole) {
+TEST(Export, AFileIsReplacedWhenTheNewOneIsComplete) {
   const test::TempDir folder;
   const test::TempFile lcn(".lcn");
   writeLarge(lcn.path());
@@ -883,15 +883,15 @@ TEST(Export, ParentsAndLivesComeBackFromChromeJson) {
   }
 }
 
-TEST(Export, WhatChromeJsonCannotHoldIsSaid) {
-  std::string said;
+TEST(Export, RowsThatChromeJsonCannotHoldAreReported) {
+  std::string warned;
   ExportOptions options;
-  options.warn = [&](const std::string& text) { said += text; };
+  options.warn = [&](const std::string& text) { warned += text; };
   const test::TempFile file(".json");
   ASSERT_TRUE(exportTrace(*ownRecording(), file.path(), Format::Chrome, options));
-  EXPECT_EQ(said, "");
+  EXPECT_EQ(warned, "");
   ASSERT_TRUE(exportTrace(*test::randomStore(1), file.path(), Format::Chrome, options));
-  EXPECT_THAT(said,
+  EXPECT_THAT(warned,
               HasSubstr("no place for 60 rows of cpu_sample, 60 rows of thread_state, 60 rows of log, 60 rows of drop, "
                         "4 rows of stack_frame"));
 }

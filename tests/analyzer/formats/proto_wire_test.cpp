@@ -113,7 +113,7 @@ TEST(ProtoWire, ANumberHasNoBytesOfTheFieldBefore) {
 }
 
 /// However a message is cut, the fields before the cut are there, and only a cut between fields is a whole message.
-TEST(ProtoWire, AMessageThatIsCutOffGivesItsWholeFieldsAndIsMalformed) {
+TEST(ProtoWire, AMessageThatIsCutOffGivesItsCompleteFieldsAndIsMalformed) {
   std::string message;
   std::vector<std::pair<std::size_t, std::string>> boundaries{{0, ""}};
   const auto end = [&](const std::string& field) {

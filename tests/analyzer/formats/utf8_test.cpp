@@ -33,8 +33,8 @@ std::string randomBytes(std::mt19937& random) {
   std::string bytes;
   for (std::uint32_t i = random() % 8; i > 0; --i) {
     const std::uint32_t code = random() % 3 == 0 ? random() % 0x2100 : random() % (kLastCode + 1);
-    const std::string whole = sequenceOf(code);
-    bytes += random() % 3 == 0 ? whole.substr(random() % whole.size()) : whole.substr(0, 1 + random() % whole.size());
+    const std::string full = sequenceOf(code);
+    bytes += random() % 3 == 0 ? full.substr(random() % full.size()) : full.substr(0, 1 + random() % full.size());
   }
   return bytes;
 }
@@ -72,14 +72,14 @@ TEST(Utf8, LongWaysToWriteACharacterAndWhatIsBehindTheLastOneAreNone) {
 
 TEST(Utf8, ACharacterThatIsCutOffOrGoesOnWronglyIsNone) {
   for (const std::uint32_t code : {0xe9U, 0x20acU, 0x1f600U}) {
-    const std::string whole = sequenceOf(code);
-    for (std::size_t length = 1; length < whole.size(); ++length) {
-      EXPECT_EQ(utf8SequenceLength(whole.substr(0, length)), 0U) << code;
-      std::string wrong = whole;
+    const std::string full = sequenceOf(code);
+    for (std::size_t length = 1; length < full.size(); ++length) {
+      EXPECT_EQ(utf8SequenceLength(full.substr(0, length)), 0U) << code;
+      std::string wrong = full;
       wrong[length] = 'a';
       EXPECT_EQ(utf8SequenceLength(wrong), 0U) << code << " at " << length;
     }
-    EXPECT_EQ(utf8SequenceLength(whole + whole), whole.size()) << "only the first counts";
+    EXPECT_EQ(utf8SequenceLength(full + full), full.size()) << "only the first counts";
   }
 }
 
@@ -132,7 +132,7 @@ TEST(Utf8, AfterwardsAnyTextIsValidAndSeen) {
   }
 }
 
-TEST(Utf8, AHeadHoldsAsManyWholeCharactersAsFit) {
+TEST(Utf8, AHeadHoldsAsManyCompleteCharactersAsFit) {
   std::mt19937 random(2);
   for (int round = 0; round < 300; ++round) {
     std::string text;

@@ -135,11 +135,11 @@ TEST(ByteSource, PackedPiecesOneBehindTheOtherAreOneText) {
 
 TEST(ByteSource, PackedDataThatEndEarlyAreReadAsFarAsTheyGo) {
   const std::string text = "twelve bytes" + noise(100);
-  for (const std::string& whole : {gzipped(text), zstdOf(text), gzipped("ab") + gzipped(text)}) {
-    for (std::size_t cut = 4; cut < whole.size(); ++cut) {
-      const ReadBytes read = readBytes(whole.substr(0, cut), 50);
-      const bool isWholeMember = whole.size() > gzipped(text).size() && cut == gzipped("ab").size();
-      if (isWholeMember) {
+  for (const std::string& full : {gzipped(text), zstdOf(text), gzipped("ab") + gzipped(text)}) {
+    for (std::size_t cut = 4; cut < full.size(); ++cut) {
+      const ReadBytes read = readBytes(full.substr(0, cut), 50);
+      const bool isCompleteMember = full.size() > gzipped(text).size() && cut == gzipped("ab").size();
+      if (isCompleteMember) {
         EXPECT_EQ(read.problem, "");
         continue;
       }

@@ -500,7 +500,7 @@ TEST(ChromeImport, MemoryOfTheHostIsTheCpusThatTrainsOnIt) {
   }
 }
 
-TEST(ChromeImport, WhatMemoryIsForIsToldByWhereItWasAskedForAndUntilWhenItLived) {
+TEST(ChromeImport, MemoryHasARoleByItsStackAndItsLifetime) {
   const std::string_view optimizer = R"(,
   {"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#Adam.step", "pid": 10, "tid": 11, "ts": 1085, "dur": 10},
   {"ph": "X", "cat": "cpu_op", "name": "aten::zeros_like", "pid": 10, "tid": 11, "ts": 1086, "dur": 4})";
@@ -631,34 +631,34 @@ std::string manyEvents(int count) {
 
 TEST(ChromeImport, AFileReadInSmallPiecesIsTheSameAsInOne) {
   const std::string text = manyEvents(5000);
-  const auto whole = import(text);
-  ASSERT_EQ(whole->rows<Range>(), 5000U);
+  const auto full = import(text);
+  ASSERT_EQ(full->rows<Range>(), 5000U);
   for (const std::size_t windowBytes : {64, 300, 1000, 4096}) {
     const auto pieces = import(text, windowBytes);
     ASSERT_EQ(pieces->rows<Range>(), 5000U) << windowBytes;
     EXPECT_TRUE(pieces->warnings().empty()) << pieces->warnings().front();
     for (std::uint64_t i = 0; i < 5000; i += 97) {
-      EXPECT_EQ(pieces->row<Range>(i).startNs, whole->row<Range>(i).startNs);
-      EXPECT_EQ(pieces->text(pieces->row<Range>(i).name), whole->text(whole->row<Range>(i).name));
+      EXPECT_EQ(pieces->row<Range>(i).startNs, full->row<Range>(i).startNs);
+      EXPECT_EQ(pieces->text(pieces->row<Range>(i).name), full->text(full->row<Range>(i).name));
     }
-    EXPECT_EQ(pieces->rows<Arg>(), whole->rows<Arg>());
+    EXPECT_EQ(pieces->rows<Arg>(), full->rows<Arg>());
     EXPECT_TRUE(pieces->find("chrome.traceName"));
   }
 }
 
 TEST(ChromeImport, APieceMayEndAtAnyByte) {
-  const auto whole = import(kKineto);
+  const auto full = import(kKineto);
   for (std::size_t windowBytes = 1; windowBytes < 700; ++windowBytes) {
     const auto pieces = import(kKineto, windowBytes);
     ASSERT_TRUE(pieces->warnings().empty()) << windowBytes << ": " << pieces->warnings().front();
     forEachTable([&]<class Row>() {
       // Numbers of texts follow the order in which pieces were read; difference() compares the texts themselves.
-      EXPECT_EQ(test::difference<Row>(*whole, *pieces), "") << windowBytes;
+      EXPECT_EQ(test::difference<Row>(*full, *pieces), "") << windowBytes;
     });
   }
 }
 
-TEST(ChromeImport, ATruncatedFileGivesWhatIsWholeAndSaysWhereItEnds) {
+TEST(ChromeImport, ATruncatedFileGivesItsCompleteEventsAndTheByteWhereItEnds) {
   const std::string text = manyEvents(100);
   for (std::size_t cut = text.size() / 2; cut < text.size() / 2 + 150; ++cut) {
     const auto store = import(std::string_view(text).substr(0, cut));
@@ -692,7 +692,7 @@ TEST(ChromeImport, WhatStandsBehindTheTraceIsNamedByItsPlace) {
   EXPECT_THAT(warnings(more + "\n"), testing::IsEmpty());
 }
 
-TEST(ChromeImport, FilesThatStandForOthersAreToldOf) {
+TEST(ChromeImport, FilesThatStandForOthersAreReported) {
   EXPECT_THAT(errorOf("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
               testing::HasSubstr("git lfs pull"));
   EXPECT_THAT(errorOf(R"({"schema": "1.1.1-chakra.0.0.4", "pid": 9, "nodes": [
@@ -841,7 +841,7 @@ TEST(ChromeImport, ARangeWithoutAnEndRunsToTheLastMomentOfAnything) {
   EXPECT_EQ(store->row<Range>(0).flags, kUnfinished);
 }
 
-TEST(ChromeImport, CountersOfOneNameAreToldApartByTheirIds) {
+TEST(ChromeImport, CountersOfOneNameAreDistinguishedByTheirIds) {
   const auto store = import(R"([
     {"ph":"C","name":"queue","id":"a","pid":1,"tid":2,"ts":1,"args":{"n": 1}},
     {"ph":"C","name":"queue","id":"b","pid":1,"tid":2,"ts":2,"args":{"n": 100}},

@@ -189,7 +189,7 @@ TEST_F(NsysImportTest, ActivityBecomesDeviceWorkOfTheRightGpu) {
   EXPECT_EQ(kernel.queue, copy.queue);
 }
 
-TEST_F(NsysImportTest, CallsAreToldApartAndPlacedOnNamedThreads) {
+TEST_F(NsysImportTest, CallsAreDistinguishedAndPlacedOnNamedThreads) {
   const auto store = open();
   ASSERT_EQ(store->rows<ApiCall>(), 3U);
   EXPECT_EQ(store->row<ApiCall>(0).kind, ApiKind::Other);
@@ -261,7 +261,7 @@ TEST_F(NsysImportTest, OldSchemasWithTextsAndFewerColumnsAreRead) {
   EXPECT_THAT((*store)->warnings(), ElementsAre(HasSubstr("1 events end before they start")));
 }
 
-TEST_F(NsysImportTest, WhatIsMissingIsSaid) {
+TEST_F(NsysImportTest, MissingPartsAreReported) {
   const test::TempFile other(".sqlite");
   { Database(other.path()).run("CREATE TABLE songs (title TEXT)"); }
   EXPECT_THAT(errorOf(other.path()), HasSubstr("not an export of Nsight Systems"));
@@ -282,7 +282,7 @@ TEST_F(NsysImportTest, WhatIsMissingIsSaid) {
   EXPECT_THAT(errorOf(view.path()), HasSubstr("NVTX_EVENTS is a view"));
 }
 
-TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutAndSaid) {
+TEST_F(NsysImportTest, RowsWithoutAStartAndViewsAreLeftOutWithAWarning) {
   const test::TempFile other(".sqlite");
   {
     Database db(other.path());
@@ -333,17 +333,17 @@ void makeRanges(const std::filesystem::path& path) {
       "x * 10, x * 10 + 5, 59, 'range ' || x, 167772171 FROM c");
 }
 
-TEST_F(NsysImportTest, ACutOffDatabaseGivesWhatIsWholeAndSaysWhereItEnds) {
+TEST_F(NsysImportTest, ACutOffDatabaseGivesItsCompleteRowsAndTheByteWhereItEnds) {
   const test::TempFile big(".sqlite");
   makeRanges(big.path());
-  const auto whole = std::filesystem::file_size(big.path());
+  const auto full = std::filesystem::file_size(big.path());
   std::uint64_t before = 5000;
   for (const int tenths : {9, 5, 2}) {
-    const auto bytes = whole / 10 * static_cast<unsigned>(tenths);
+    const auto bytes = full / 10 * static_cast<unsigned>(tenths);
     std::filesystem::resize_file(big.path(), bytes);
     const auto store = Store::open(big.path());
     ASSERT_TRUE(store.ok()) << store.error().message;
-    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr(fmt::format("after {} of {} bytes", bytes, whole))));
+    EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr(fmt::format("after {} of {} bytes", bytes, full))));
     EXPECT_THAT((*store)->warnings(), testing::Contains(HasSubstr("table NVTX_EVENTS")));
     EXPECT_LT((*store)->rows<Range>(), before);
     before = (*store)->rows<Range>();
@@ -360,10 +360,10 @@ TEST_F(NsysImportTest, ADatabaseWithoutTheListOfItsTablesSaysWhy) {
     db.run("PRAGMA page_size = 512");
     for (int i = 0; i < 100; ++i) db.run(fmt::format("CREATE TABLE t{} (some_column INTEGER, another INTEGER)", i));
   }
-  const auto whole = std::filesystem::file_size(other.path());
+  const auto full = std::filesystem::file_size(other.path());
   std::filesystem::resize_file(other.path(), 1024);
   EXPECT_THAT(Store::open(other.path()).error().message,
-              HasSubstr(fmt::format("the database ends early, after 1024 of {} bytes", whole)));
+              HasSubstr(fmt::format("the database ends early, after 1024 of {} bytes", full)));
 }
 
 TEST_F(NsysImportTest, ATableThatTheListTellsNonsenseOfIsLeftOut) {
@@ -523,13 +523,13 @@ TEST(NsysImport, ProcessesCountTheirDomainsAndCategoriesByThemselves) {
   }
   const auto store = Store::open(file.path());
   ASSERT_TRUE(store) << store.error().message;
-  std::vector<std::string> said;
+  std::vector<std::string> placed;
   for (std::uint64_t i = 0; i < (*store)->rows<Range>(); ++i) {
     const auto row = (*store)->row<Range>(i);
-    said.push_back(
+    placed.push_back(
         fmt::format("{}:{}:{}", (*store)->text(row.name), (*store)->text(row.domain), (*store)->text(row.category)));
   }
-  EXPECT_THAT(said, ElementsAre("a:NCCL:", "b:cuDNN:", "c::forward", "d::loader", "e:everybody:"));
+  EXPECT_THAT(placed, ElementsAre("a:NCCL:", "b:cuDNN:", "c::forward", "d::loader", "e:everybody:"));
 }
 
 TEST(NsysImport, AnExportOfOursIsMendedWhereItsTimesCannotBe) {

@@ -486,15 +486,15 @@ TEST(PerfettoImport, ZstdPacketsAreUnpackedWithAndWithoutTheirLength) {
 }
 
 TEST(PerfettoImport, DamageIsNamedByItsByte) {
-  const std::string whole = traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
+  const std::string full = traceOf({threadTrack(5, 1, 1, "t"), at(1, slice(5, "a")), at(2, end(5))});
   const std::string last = traceOf({at(2, end(5))});
-  const auto cut = open(whole.substr(0, whole.size() - 3));
+  const auto cut = open(full.substr(0, full.size() - 3));
   EXPECT_EQ(cut->rows<Range>(), 1U);
   EXPECT_THAT(cut->warnings(),
-              Contains(HasSubstr(fmt::format("byte {}: the packet breaks off", whole.size() - last.size()))));
-  std::string bad = whole;
+              Contains(HasSubstr(fmt::format("byte {}: the packet breaks off", full.size() - last.size()))));
+  std::string bad = full;
   proto::putBytes(bad, 1, "\x5a\x7f");
-  EXPECT_THAT(open(bad)->warnings(), Contains(HasSubstr(fmt::format("the first at byte {}", whole.size()))));
+  EXPECT_THAT(open(bad)->warnings(), Contains(HasSubstr(fmt::format("the first at byte {}", full.size()))));
   EXPECT_THAT(errorOf(traceOf({Message().set(8, 1)})), HasSubstr("no track events"));
   EXPECT_THAT(errorOf("\x0a\xff\xff\xff\xff\xff\xff\x7f"), HasSubstr("claims"));
 }

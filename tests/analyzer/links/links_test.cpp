@@ -265,13 +265,13 @@ class RandomLinksTest : public LinksTest, public testing::WithParamInterface<int
   EventRef naiveLaunch(std::uint64_t correlation, std::uint32_t process) const {
     EventRef best;
     if (correlation == 0) return best;
-    const auto look = [&](Table table, auto threads, auto correlations) {
+    const auto check = [&](Table table, auto threads, auto correlations) {
       for (std::size_t i = threads.size(); i-- > 0 && !best;) {
         if (correlations[i] == correlation && threads[i].value == process) best = {table, i};
       }
     };
-    look(Table::ApiCall, store_->column<&prof::ApiCall::thread>(), store_->column<&prof::ApiCall::correlation>());
-    look(Table::Range, store_->column<&prof::Range::thread>(), store_->column<&prof::Range::correlation>());
+    check(Table::ApiCall, store_->column<&prof::ApiCall::thread>(), store_->column<&prof::ApiCall::correlation>());
+    check(Table::Range, store_->column<&prof::Range::thread>(), store_->column<&prof::Range::correlation>());
     return best;
   }
 

@@ -241,7 +241,7 @@ TEST(Merge, WarnsOfTwoTracesThatAreTheSameRank) {
   EXPECT_THAT(warningsOf({capture(0), capture(1)}), testing::IsEmpty());
   EXPECT_THAT(warningsOf({capture(-1), capture(-1)}), testing::IsEmpty());
   EXPECT_THAT(warningsOf({capture(0), capture(1), capture(0)}),
-              testing::ElementsAre("rank0.lcn and rank0.lcn both say that they are rank 0; what they did counts as one "
+              testing::ElementsAre("rank0.lcn and rank0.lcn both claim to be rank 0; what they did counts as one "
                                    "rank's"));
 }
 

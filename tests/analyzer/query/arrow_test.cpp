@@ -77,11 +77,11 @@ TEST(Arrow, ExpressionsGetTheNarrowestTypeOfTheFirstBatch) {
 
 TEST(Arrow, ManyBatchesHoldTheRowsOfOne) {
   constexpr const char* kSql = "SELECT rowid, name, CASE WHEN rowid % 3 THEN durNs END FROM kernel";
-  const std::string whole = streamed(kSql);
+  const std::string full = streamed(kSql);
   for (const std::uint64_t rows : {1, 2, 3, 7, 9, 10, 11}) {
     Exported exported(kSql, rows);
     test::ArrowReader reader(exported.stream);
-    EXPECT_EQ(reader.all(), whole) << rows;
+    EXPECT_EQ(reader.all(), full) << rows;
     EXPECT_EQ(reader.batches, static_cast<int>((10 + rows - 1) / rows)) << rows;
     EXPECT_EQ(reader.next(), "end");
   }

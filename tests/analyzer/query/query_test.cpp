@@ -144,7 +144,7 @@ TEST(Query, ALargeTableThatIsReadBlockByBlockGivesTheSameRows) {
   }
 }
 
-TEST(Query, JoinsOverManyRowsLookRowsUp) {
+TEST(Query, JoinsOverManyRowsUseAnIndex) {
   // Two and a half thousand million pairs, were they compared one by one.
   constexpr int kRows = 50'000;
   StoreBuilder builder;
@@ -173,7 +173,7 @@ TEST(Query, JoinsOverManyRowsLookRowsUp) {
       "225000 \n");
 }
 
-TEST(Query, LookedUpRowsAreThoseThatAFullScanFinds) {
+TEST(Query, IndexedRowsAreThoseThatAFullScanFinds) {
   StoreBuilder builder;
   for (const int i : {5, 3, 3, 9, 0, 5, 7}) {
     builder.append(prof::Kernel{.startNs = 10 - i,

@@ -54,10 +54,10 @@ std::set<std::string> allowed() {
 }
 
 TEST(SqlRules, ATokenizerIsNotTakenByItsAddress) {
-  const std::string said = answer(
+  const std::string refusal = answer(
       "SELECT fts3_tokenizer('simple', X'4141414141414141'), (SELECT count(*) FROM "
       "pragma_table_info('fts3tokenize'))");
-  EXPECT_THAT(said, HasSubstr("may not call the function fts3_tokenizer(); docs/query.md lists"));
+  EXPECT_THAT(refusal, HasSubstr("may not call the function fts3_tokenizer(); docs/query.md lists"));
   EXPECT_THAT(answer("SELECT hex(fts3_tokenizer('simple'))"), HasSubstr("may not call the function fts3_tokenizer()"))
       << "no address leaves the process";
 }
@@ -161,9 +161,9 @@ TEST(SqlRules, TemporaryFilesAreBounded) {
 TEST(SqlRules, AFolderWithoutTemporaryFilesIsNamedWithTheRemedy) {
   Query query(smallTrace());
   const test::SmallFiles none(0);
-  const std::string said = answer(query, overLargeTable(kLargeStatements[1]));
-  EXPECT_THAT(said, HasSubstr("error: SQL: temporary files cannot be written"));
-  EXPECT_THAT(said, HasSubstr("set TMPDIR"));
+  const std::string refusal = answer(query, overLargeTable(kLargeStatements[1]));
+  EXPECT_THAT(refusal, HasSubstr("error: SQL: temporary files cannot be written"));
+  EXPECT_THAT(refusal, HasSubstr("set TMPDIR"));
 }
 
 TEST(SqlRules, AnEndlessQueryEndsWithItsTime) {

@@ -18,7 +18,7 @@
 #include "support/random_store.h"
 #include "support/seeds.h"
 #include "support/temp_dir.h"
-#include "support/whole_way.h"
+#include "support/trace_faults.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -167,10 +167,10 @@ TEST_P(AnyTrace, GivesTheSameResultsInEveryOrderThatInputsAllow) {
 }
 
 /// The files that the fuzzers start from, and those that once went wrong.
-TEST(AnyFile, OfTheCorpusGoesTheWholeWay) {
+TEST(AnyFile, OfTheCorpusPassesThroughEveryCommand) {
   const test::TempDir folder;
   int files = 0;
-  for (const char* kind : {"reader", "chrome", "nsys", "perfetto", "snapshot", "whole"}) {
+  for (const char* kind : {"reader", "chrome", "nsys", "perfetto", "snapshot", "any_trace"}) {
     for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(LACUNA_FUZZ_CORPUS) / kind)) {
       SCOPED_TRACE(entry.path().string());
       EXPECT_EQ(test::faultOfFile(entry.path(), folder.path()), "");

@@ -19,11 +19,11 @@ std::shared_ptr<const Store> run() {
 }
 
 /// The reports of an analysis that the n-th answer calls off.
-struct Told {
+struct Progress {
   std::vector<double> shares;
   prof::Result<Analysis> analysis;
 };
-Told analysedTelling(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MAX) {
+Progress analysedWithProgress(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MAX) {
   std::vector<double> shares;
   AnalysisOptions options;
   options.progress = [&](double share) {
@@ -35,39 +35,39 @@ Told analysedTelling(const std::shared_ptr<const Store>& store, std::size_t n = 
 }
 
 TEST(AnalysisProgress, GoesFromNothingToAllAndNeverBack) {
-  const Told told = analysedTelling(run());
-  ASSERT_TRUE(told.analysis);
-  EXPECT_TRUE(std::is_sorted(told.shares.begin(), told.shares.end()));
-  EXPECT_EQ(told.shares.front(), 0);
-  EXPECT_EQ(told.shares.back(), 1);
+  const Progress progress = analysedWithProgress(run());
+  ASSERT_TRUE(progress.analysis);
+  EXPECT_TRUE(std::is_sorted(progress.shares.begin(), progress.shares.end()));
+  EXPECT_EQ(progress.shares.front(), 0);
+  EXPECT_EQ(progress.shares.back(), 1);
 }
 
 TEST(AnalysisProgress, AtEveryQuestionTheAnalysisCanBeCalledOff) {
   const auto store = run();
-  const std::size_t questions = analysedTelling(store).shares.size();
+  const std::size_t questions = analysedWithProgress(store).shares.size();
   ASSERT_GT(questions, 50U);
   for (std::size_t n = 1; n <= questions; n += n < 20 ? 1 : 7) {
-    const Told told = analysedTelling(store, n);
-    ASSERT_FALSE(told.analysis) << n;
-    EXPECT_EQ(told.analysis.error().message, "cancelled");
-    EXPECT_EQ(told.shares.size(), n) << "asked again";
+    const Progress progress = analysedWithProgress(store, n);
+    ASSERT_FALSE(progress.analysis) << n;
+    EXPECT_EQ(progress.analysis.error().message, "cancelled");
+    EXPECT_EQ(progress.shares.size(), n) << "asked again";
   }
-  EXPECT_FALSE(analysedTelling(store, questions).analysis);
+  EXPECT_FALSE(analysedWithProgress(store, questions).analysis);
 }
 
 TEST(AnalysisProgress, ChangesNothingInTheAnswer) {
   const auto store = run();
-  const Told told = analysedTelling(store);
-  ASSERT_TRUE(told.analysis);
-  EXPECT_EQ(told.analysis->store, store);
-  EXPECT_FALSE(told.analysis->options.progress);
-  EXPECT_EQ(renderJson(*told.analysis), renderJson(*analyse(store)));
+  const Progress progress = analysedWithProgress(store);
+  ASSERT_TRUE(progress.analysis);
+  EXPECT_EQ(progress.analysis->store, store);
+  EXPECT_FALSE(progress.analysis->options.progress);
+  EXPECT_EQ(renderJson(*progress.analysis), renderJson(*analyse(store)));
 }
 
-TEST(AnalysisProgress, AFaultOfTheTraceIsToldAsSuch) {
-  const Told told = analysedTelling(StoreBuilder().build());
-  ASSERT_FALSE(told.analysis);
-  EXPECT_NE(told.analysis.error().message, "cancelled");
+TEST(AnalysisProgress, AFaultOfTheTraceIsReportedAsSuch) {
+  const Progress progress = analysedWithProgress(StoreBuilder().build());
+  ASSERT_FALSE(progress.analysis);
+  EXPECT_NE(progress.analysis.error().message, "cancelled");
 }
 
 std::shared_ptr<const Store> manyRanges(prof::TimeNs count) {
@@ -78,7 +78,8 @@ std::shared_ptr<const Store> manyRanges(prof::TimeNs count) {
 }
 
 TEST(AnalysisProgress, LongTablesAreAskedAboutAgainAndAgain) {
-  EXPECT_GT(analysedTelling(manyRanges(300'000)).shares.size(), analysedTelling(manyRanges(10)).shares.size() + 10);
+  EXPECT_GT(analysedWithProgress(manyRanges(300'000)).shares.size(),
+            analysedWithProgress(manyRanges(10)).shares.size() + 10);
 }
 
 TEST(WatchedStore, AScanTellsHowFarItIsAndCanBeStopped) {

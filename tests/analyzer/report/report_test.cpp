@@ -62,7 +62,7 @@ std::uint32_t terminalRgb(int n) {
   return kLevels[(at - 16) / 36] << 16 | kLevels[(at - 16) / 6 % 6] << 8 | kLevels[(at - 16) % 6];
 }
 
-TEST(Report, CausesAreToldApartInATerminal) {
+TEST(Report, CausesAreDistinguishableInATerminal) {
   for (std::size_t a = 0; a < kCauseCount; ++a) {
     const int one = terminalColour(static_cast<Cause>(a));
     ASSERT_TRUE(one >= 16 && one < 256);
@@ -431,7 +431,7 @@ TEST(Report, ADeviceAloneIsAllThatEveryTableIsAbout) {
   EXPECT_EQ(one.of<CopyStats>().memsetCount, 12U * 10);
 }
 
-TEST(Report, ADeviceOfAnotherRankIsToldFromOneThatDidNoWork) {
+TEST(Report, ADeviceOfAnotherRankIsDistinguishedFromOneThatDidNoWork) {
   AnalysisOptions options;
   options.device = "cuda:1";
   options.rank = 0;

@@ -31,7 +31,7 @@ TEST(AnnouncedModes, AModeThatIsNamedIsTheFinding) {
   for (const char* value : {"off", "0", "false", "no"}) EXPECT_EQ(title(value), "none") << value;
 }
 
-TEST(AnnouncedModes, TheSearchIsOfferedWhereItIsSaidToBeOff) {
+TEST(AnnouncedModes, TheSearchIsOfferedWhereItIsAnnouncedAsOff) {
   const auto title = [](const char* value) {
     return titleOf(
         FindingId::Autotune,
@@ -41,7 +41,7 @@ TEST(AnnouncedModes, TheSearchIsOfferedWhereItIsSaidToBeOff) {
   EXPECT_EQ(title("on"), "none");
 }
 
-TEST(AnnouncedModes, WhatIsToldLastCounts) {
+TEST(AnnouncedModes, TheLastAnnouncementCounts) {
   StoreBuilder builder;
   builder.append(prof::Thread{.id = prof::ThreadId(1)});
   builder.append(prof::Range{.startNs = 1, .durNs = 5, .thread = prof::ThreadId(1), .name = builder.intern("step")});

@@ -286,7 +286,7 @@ TEST_P(AnyFindings, CostWhatTheyGainOrMoreAsSharesOfOneStep) {
     EXPECT_LE(finding.predictedGainNsPerStep, finding.gainHighNsPerStep);
     if (finding.predictedGainNsPerStep > 0) {
       EXPECT_LE(finding.gainShare(), 1);
-      EXPECT_GE(finding.wholeStepNs, std::max(analysis.meanStepNs(), finding.baseNsPerStep));
+      EXPECT_GE(finding.fullStepNs, std::max(analysis.meanStepNs(), finding.baseNsPerStep));
     }
     if (finding.kind == FindingKind::Opportunity && finding.costNsPerStep == 0) continue;
     EXPECT_LE(finding.gainHighNsPerStep, finding.costNsPerStep);
@@ -303,7 +303,7 @@ TEST(Findings, OneThatCostsWhatItGainsSaysWhatTheTraceHoldsOfIt) {
   finding.costNsPerStep = finding.predictedGainNsPerStep = finding.gainHighNsPerStep = 200'000;
   finding.accountedNsPerStep = 150'000;
   finding.baseNsPerStep = 1'000'000;
-  finding.wholeStepNs = 1'250'000;
+  finding.fullStepNs = 1'250'000;
   EXPECT_THAT(describeGain(finding, "a step"), testing::StartsWith("200 µs a step (16.0 %), "));
   EXPECT_THAT(describeGain(finding, "a step"), testing::EndsWith("; the step's account holds 150 µs of it"));
   finding.accountedNsPerStep = 199'000;

@@ -123,7 +123,7 @@ TEST(GainChain, AReplayedGainStartsAtThePrediction) {
 TEST(MeasuredGain, MayDifferFromThatOfTheRecordedRun) {
   Finding finding;
   finding.gainBasis = GainBasis::UpperBound;
-  finding.wholeStepNs = 1'000;
+  finding.fullStepNs = 1'000;
   finding.gainHighNsPerStep = finding.predictedGainNsPerStep = 500;
   EXPECT_EQ(finding.measuredInterval().low, 0);
   EXPECT_NEAR(finding.measuredInterval().high, 0.68, 1e-9) << "two deviations of 0.36 of half of half of a step";
@@ -139,7 +139,7 @@ TEST(MeasuredGain, MayDifferFromThatOfTheRecordedRun) {
 TEST(MeasuredGain, IsOfAStepWithoutRecording) {
   Finding finding;
   finding.gainBasis = GainBasis::Replay;
-  finding.wholeStepNs = 1'000;
+  finding.fullStepNs = 1'000;
   finding.stepRecordingNs = 200;
   finding.recordedShare = 0.1;
   finding.gainLowNsPerStep = 400;
@@ -152,7 +152,7 @@ TEST(MeasuredGain, IsOfAStepWithoutRecording) {
 TEST(MeasuredGain, OfMemoryHasNoInterval) {
   Finding finding;
   finding.gainBasis = GainBasis::Bytes;
-  finding.wholeStepNs = 1'000;
+  finding.fullStepNs = 1'000;
   finding.gainHighNsPerStep = 500;
   EXPECT_EQ(finding.measuredInterval().high, 0);
 }

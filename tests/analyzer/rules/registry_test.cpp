@@ -160,7 +160,7 @@ Finding priced(std::string_view words) {
   Finding finding;
   finding.words = words;
   finding.costNsPerStep = 1'500'000;
-  finding.wholeStepNs = 3'000'000;
+  finding.fullStepNs = 3'000'000;
   return finding;
 }
 

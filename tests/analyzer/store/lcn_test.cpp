@@ -203,7 +203,7 @@ TEST(LcnStore, AStoreWrittenAndOpenedAgainHasTheSameRows) {
   }
 }
 
-TEST(LcnStore, LongTextsStayWholeFromFileToFile) {
+TEST(LcnStore, LongTextsStayCompleteFromFileToFile) {
   const std::string text(2 * prof::kLongestText, 'n');
   StoreBuilder builder;
   builder.append(Range{.name = builder.intern(text)});
@@ -327,9 +327,9 @@ TEST_F(DamagedLcn, IsNotConvertedAndLeavesNoFile) {
 }
 
 TEST_F(DamagedLcn, IsNotMerged) {
-  const test::TempFile whole(".lcn");
+  const test::TempFile full(".lcn");
   StoreBuilder reference;
-  const std::vector<std::shared_ptr<const Store>> inputs{overlapping(whole, 5000, reference), store()};
+  const std::vector<std::shared_ptr<const Store>> inputs{overlapping(full, 5000, reference), store()};
   const auto merged = mergeTraces(inputs);
   ASSERT_FALSE(merged);
   EXPECT_NE(merged.error().message.find(file_.path().string()), std::string::npos) << merged.error().message;

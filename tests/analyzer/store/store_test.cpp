@@ -31,7 +31,7 @@ TEST(Store, AnEmptyBuilderMakesAStoreWithoutRowsAndTime) {
   EXPECT_EQ(store->text(StringId()), "");
 }
 
-TEST(Store, RowsComeInTimeOrderAndStayWhole) {
+TEST(Store, RowsComeInTimeOrderAndStayComplete) {
   StoreBuilder builder;
   addRange(builder, 30, 5, "c");
   addRange(builder, 10, 100, "a");
@@ -73,7 +73,7 @@ TEST(Store, TextsAreKeptOnceAndFound) {
   const auto store = builder.build();
   EXPECT_EQ(store->find("aten::mm"), first);
   EXPECT_EQ(store->text(store->find("name 9999")), "name 9999");
-  EXPECT_EQ(store->find("never said"), StringId());
+  EXPECT_EQ(store->find("never interned"), StringId());
   EXPECT_EQ(store->stringCount(), 10002U);
 }
 

@@ -78,7 +78,7 @@ TEST(TimeOrder, AnyNumberOfStreamsIsOrderedAsDefined) {
   }
 }
 
-TEST(TableSort, RowsStayWhole) {
+TEST(TableSort, RowsStayComplete) {
   prof::Range::Columns ranges;
   for (std::uint64_t i = 0; i < 100; ++i) {
     const auto start = static_cast<prof::TimeNs>((i * 37) % 100);

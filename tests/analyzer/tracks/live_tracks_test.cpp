@@ -160,7 +160,7 @@ TEST_F(LiveTracksTest, ShowWhatALayoutOfEverythingShowsAndReadOnlyTheEnd) {
   }
 }
 
-TEST_F(LiveTracksTest, ReadOnlyTheEndWhereThreadsAreToldOfLongAfterTheyBegan) {
+TEST_F(LiveTracksTest, ReadOnlyTheEndWhereThreadsAreReportedLongAfterTheyBegan) {
   GrowingRun run(path_);
   for (std::uint32_t second = 0; second < 12; ++second) {
     run.run();

@@ -197,8 +197,8 @@ TEST_F(TrackFileTest, ADamagedChunkShowsInstantsAndSaysSo) {
 TEST_F(TrackFileTest, ACutCacheFileIsNoTracks) {
   const auto store = open();
   ASSERT_TRUE(keepTracks(*store, **buildTracks(*store), kWorthKeeping));
-  const auto whole = std::filesystem::file_size(cacheFile());
-  for (const std::uint64_t size : {whole / 2, std::uint64_t{70}, std::uint64_t{0}}) {
+  const auto full = std::filesystem::file_size(cacheFile());
+  for (const std::uint64_t size : {full / 2, std::uint64_t{70}, std::uint64_t{0}}) {
     std::filesystem::resize_file(cacheFile(), size);
     EXPECT_EQ(loadTracks(*store), nullptr) << size;
   }

@@ -142,14 +142,14 @@ TEST_F(TrackQueriesTest, ASearchThatIsCalledOffStopsOnItsWay) {
     kernel(1, 2 * n, 2 * n + 1, n == 0 ? "first" : n == kKernels - 1 ? "last" : "gemm");
   }
   build();
-  std::vector<double> told;
+  std::vector<double> shares;
   const std::uint64_t some = countMatches(*tracks_, matchNames(*store_, "gemm"), [&](double share) {
-    told.push_back(share);
-    return told.size() < 2;
+    shares.push_back(share);
+    return shares.size() < 2;
   });
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_LT(told[0], told[1]);
-  EXPECT_LT(told[1], 1);
+  ASSERT_EQ(shares.size(), 2u);
+  EXPECT_LT(shares[0], shares[1]);
+  EXPECT_LT(shares[1], 1);
   EXPECT_GT(some, 0u);
   EXPECT_LT(some, static_cast<std::uint64_t>(kKernels) - 2);
 

@@ -20,7 +20,7 @@
 #include <functional>
 #include <random>
 
-#include "app/trace.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/lanes.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/prof/writer.h"
@@ -181,8 +181,8 @@ prof::Status generate(const std::filesystem::path& path, std::uint64_t events) {
   return writer->finish();
 }
 
-/// A file that grows by 100,000 events, a second of them, at a time: what a look costs when it is small and when it is
-/// large, beside opening it anew.
+/// A file that grows by 100,000 events, a second of them, at a time: the cost of a check when it is small and when it
+/// is large, beside opening it anew.
 void following(const std::filesystem::path& folder) {
   const auto path = folder / "bench_following.lcn";
   auto writer = prof::Writer::create(path);
@@ -191,20 +191,20 @@ void following(const std::filesystem::path& folder) {
   analyzer::StoreFollower follower(path);
   analyzer::LiveTracks live;
   constexpr std::uint64_t kStep = 100'000;
-  const auto lookAt = [&](std::uint64_t events) {
-    std::vector<double> looks;
+  const auto measureAt = [&](std::uint64_t events) {
+    std::vector<double> times;
     for (int i = 0; i < 9; ++i) {
       generator.growTo(events + static_cast<std::uint64_t>(i) * kStep);
       if (!writer->flush()) return 0.0;
       const double begin = wallMs();
       const auto store = follower.poll();
       const bool laidOut = store.ok() && *store && live.layOut(**store).ok();
-      if (laidOut && i > 0) looks.push_back(wallMs() - begin);  // the first also lays out what came before
+      if (laidOut && i > 0) times.push_back(wallMs() - begin);  // the first also lays out what came before
     }
-    return looks.empty() ? 0.0 : Costs::at(looks, 0.5);
+    return times.empty() ? 0.0 : Costs::at(times, 0.5);
   };
-  const double small = lookAt(1'000'000);
-  const double large = lookAt(10'000'000);
+  const double small = measureAt(1'000'000);
+  const double large = measureAt(10'000'000);
   std::vector<double> anew;
   for (int i = 0; i < 3; ++i) {
     const double begin = wallMs();
@@ -238,11 +238,11 @@ struct Frame {
 };
 
 /// Zoom from the whole trace to microseconds at three places; at ten depths pan there, and scroll the rows down.
-std::vector<Frame> sweep(const Viewport& whole) {
+std::vector<Frame> sweep(const Viewport& full) {
   std::vector<Frame> frames;
   double scrolled = 0;
   for (const double where : {0.21, 0.5, 0.83}) {
-    Viewport view = whole;
+    Viewport view = full;
     for (int i = 0; i < 60; ++i) {
       frames.push_back({view, scrolled});
       view = view.zoomed(0.8, where);

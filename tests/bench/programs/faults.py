@@ -49,7 +49,7 @@ CATALOGUE = (
     Fault("averages-by-loop", ("side-work", "tiny-kernels", "host-work", "launch-bound")),
     Fault("copies-weights", ("side-work", "tiny-kernels", "host-work")),
     Fault("double-forward", ("unused-gradients",)),
-    Fault("double-precision-detour", ("dtype-round-trip",)),
+    Fault("double-precision-round-trip", ("dtype-round-trip",)),
     Fault("evaluates-with-gradients", ("unused-gradients",), lambda plan: plan["evaluates"]),
     Fault("too-many-threads", ("too-many-threads",)),
     # Memory.

@@ -7,20 +7,20 @@ from torch import nn
 from torch.nn import functional
 
 
-class DoubleDetour(nn.Module):
+class DoubleRoundTrip(nn.Module):
     def forward(self, x):
         return x.double().float()
 
 
 class Blocks(nn.Sequential):
-    """Layers, each with a norm and a detour through double precision if the plan has that fault."""
+    """Layers, each with a norm and a round trip through double precision if the plan has that fault."""
 
     def add(self, plan, layer, *behind):
         self.append(layer)
         for module in behind:
             self.append(module)
-        if "double-precision-detour" in plan["faults"]:
-            self.append(DoubleDetour())
+        if "double-precision-round-trip" in plan["faults"]:
+            self.append(DoubleRoundTrip())
 
 
 def biased(plan):
@@ -60,11 +60,11 @@ class Transformer(nn.Module):
         self.position = nn.Parameter(torch.zeros(1, size["length"], size["width"]))
         layer = nn.TransformerEncoderLayer(size["width"], size["heads"], 4 * size["width"], dropout=0.1, batch_first=True)
         self.layers = nn.TransformerEncoder(layer, size["depth"], enable_nested_tensor=False)
-        self.detour = DoubleDetour() if "double-precision-detour" in plan["faults"] else nn.Identity()
+        self.round_trip = DoubleRoundTrip() if "double-precision-round-trip" in plan["faults"] else nn.Identity()
         self.head = nn.Linear(size["width"], size["vocabulary"])
 
     def forward(self, tokens):
-        return self.head(self.detour(self.layers(self.embedding(tokens) + self.position)))
+        return self.head(self.round_trip(self.layers(self.embedding(tokens) + self.position)))
 
 
 def transformer(plan):
@@ -82,11 +82,11 @@ class Recurrent(nn.Module):
         super().__init__()
         size = plan["network"]
         self.layers = nn.LSTM(size["inputs"], size["width"], size["depth"], batch_first=True)
-        self.detour = DoubleDetour() if "double-precision-detour" in plan["faults"] else nn.Identity()
+        self.round_trip = DoubleRoundTrip() if "double-precision-round-trip" in plan["faults"] else nn.Identity()
         self.head = nn.Linear(size["width"], 5)
 
     def forward(self, x):
-        return self.head(self.detour(self.layers(x)[0])[:, -1])
+        return self.head(self.round_trip(self.layers(x)[0])[:, -1])
 
 
 def rnn(plan):

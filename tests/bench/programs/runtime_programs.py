@@ -52,7 +52,7 @@ CATALOGUE = (
     Fault("looped-optimizer", ("optimizer-fused", "tiny-kernels")),
     Fault("copies-weights", ("side-work", "tiny-kernels", "host-work")),
     Fault("double-forward", ("unused-gradients",)),
-    Fault("double-precision-detour", ("dtype-round-trip",), takes_numbers),
+    Fault("double-precision-round-trip", ("dtype-round-trip",), takes_numbers),
     Fault("evaluates-with-gradients", ("unused-gradients",), lambda plan: plan["evaluates"]),
     Fault("returns-memory", ("allocation-churn",)),
     # Memory.

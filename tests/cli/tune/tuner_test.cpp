@@ -103,8 +103,8 @@ TEST(Tuner, KeepsWhatHelpsAndGoesOnFromThere) {
   const Result result = tuned(machine);
   EXPECT_THAT(triesOf(result), ElementsAre("loader.workers=4: kept", "optimizer.fused=on: kept"));
   EXPECT_EQ(collector::settingsText(result.kept), "loader.workers=4,optimizer.fused=on");
-  ASSERT_TRUE(result.whole.has_value());
-  EXPECT_NEAR(result.whole->measured.share, 1 - 0.5 * 0.85, 0.03);
+  ASSERT_TRUE(result.overall.has_value());
+  EXPECT_NEAR(result.overall->measured.share, 1 - 0.5 * 0.85, 0.03);
   EXPECT_NEAR(result.endNs / result.beginNs, 0.5 * 0.85, 0.03);
   EXPECT_EQ(result.ending, Ending::NothingLeft);
 }
@@ -131,7 +131,7 @@ TEST(Tuner, RejectsWhatLearnsSomethingElse) {
   const Result result = tuned(machine);
   EXPECT_THAT(triesOf(result), ElementsAre("amp=on: changes the loss"));
   EXPECT_THAT(result.kept, IsEmpty());
-  EXPECT_FALSE(result.whole.has_value());
+  EXPECT_FALSE(result.overall.has_value());
 }
 
 TEST(Tuner, StopsAtOnceWhereASettingIsNotApplied) {

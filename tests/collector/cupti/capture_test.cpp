@@ -111,7 +111,7 @@ TEST_F(CaptureTest, ANameAtAReusedAddressKeepsItsMeaningInTime) {
   EXPECT_EQ(rows.text(rows.all<prof::Kernel>()[2].name), "later");
 }
 
-TEST_F(CaptureTest, ATruncatedCaptureGivesWhatIsWholeAndSaysSo) {
+TEST_F(CaptureTest, ATruncatedCaptureGivesItsCompleteRecordsAndWarns) {
   open();
   record("a", 100);
   record("b", 200);
@@ -134,10 +134,10 @@ TEST_F(CaptureTest, EveryDamagedByteIsSurvived) {
   writer_->apiName(false, 211, "cudaLaunchKernel_v7000");
   record("kernel", 100);
   writer_.reset();
-  std::stringstream whole;
-  whole << std::ifstream(path_, std::ios::binary).rdbuf();
-  for (std::size_t i = 8; i < whole.str().size(); ++i) {
-    std::string bytes = whole.str();
+  std::stringstream content;
+  content << std::ifstream(path_, std::ios::binary).rdbuf();
+  for (std::size_t i = 8; i < content.str().size(); ++i) {
+    std::string bytes = content.str();
     bytes[i] = static_cast<char>(bytes[i] ^ 0xff);
     std::ofstream(path_, std::ios::binary) << bytes;
     (void)replayed();

@@ -511,7 +511,7 @@ TEST_F(DecoderTest, BothGenerationsOfStructuresGiveTheSameRows) {
   }
 }
 
-TEST_F(DecoderTest, ATruncatedBufferGivesItsWholeRecords) {
+TEST_F(DecoderTest, ATruncatedBufferGivesItsCompleteRecords) {
   const CUpti_ActivityKernel10 records[2] = {kernelRecord("a", 1'000'100, 1'000'200), kernelRecord("b", 1, 2)};
   const auto used =
       decoder_.decodeBuffer(reinterpret_cast<const std::byte*>(records), sizeof records - 1, compiledStrides());

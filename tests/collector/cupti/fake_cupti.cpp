@@ -50,7 +50,7 @@ std::atomic<int> hardwareSamples = 0;
 constexpr std::uint8_t kConfigByte = 0xC5;
 std::span<const std::uint8_t> hardwareConfig;  ///< by the pointer that the caller gave, as the real library keeps it
 CUpti_CallbackFunc onResource = nullptr;
-bool createdTold = false, destroyedTold = false;
+bool createdEnabled = false, destroyedEnabled = false;
 std::atomic<int> running = 0;  ///< kernels that were launched and have not ended
 std::atomic<bool> endless = false;
 std::atomic<CUcontext> current = nullptr;
@@ -128,7 +128,7 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   misuses = 0;
   owner = 0;
   holder = nullptr;
-  createdTold = destroyedTold = endless = false;
+  createdEnabled = destroyedEnabled = endless = false;
   running = 0;
   current = nullptr;
   order.clear();
@@ -216,7 +216,7 @@ void fakeContext(int number, int created) {
   CUpti_ResourceData data{};
   data.context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(number));
   const auto id = created != 0 ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING;
-  if (created != 0 ? createdTold : destroyedTold) onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+  if (created != 0 ? createdEnabled : destroyedEnabled) onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }
 void fakeCurrent(int number) {
   current = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(number));
@@ -304,7 +304,7 @@ CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CU
   ownProcess();
   if (domain != CUPTI_CB_DOMAIN_RESOURCE) return CUPTI_ERROR_INVALID_PARAMETER;
   if (enable != 0) note('C');
-  (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED ? createdTold : destroyedTold) = enable != 0;
+  (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED ? createdEnabled : destroyedEnabled) = enable != 0;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
@@ -464,8 +464,8 @@ CUptiResult cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDa
 }
 CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params* params) {
   // The real library reads the configuration here, by the pointer that it was given.
-  const bool whole = std::ranges::all_of(hardwareConfig, [](const std::uint8_t byte) { return byte == kConfigByte; });
-  if (!whole) return CUPTI_ERROR_INVALID_PARAMETER;
+  const bool allSet = std::ranges::all_of(hardwareConfig, [](const std::uint8_t byte) { return byte == kConfigByte; });
+  if (!allSet) return CUPTI_ERROR_INVALID_PARAMETER;
   const int round = hardwareSamples++;
   params->overflow = round == 1 ? 1 : 0;
   params->decodeStopReason = round == 0 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL

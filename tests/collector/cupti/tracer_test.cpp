@@ -290,13 +290,13 @@ TEST_F(TracerTest, BuffersThatKeepComingDoNotMakeItFlushOftener) {
   tracer_->stop();
 }
 
-TEST_F(TracerTest, WhatIsDroppedIsToldWhileItRuns) {
-  std::atomic<std::uint64_t> told = 0;
+TEST_F(TracerTest, DroppedRecordsAreReportedWhileItRuns) {
+  std::atomic<std::uint64_t> dropped = 0;
   TracerOptions options;
-  options.onReport = [&](const TracerReport& report) { told = report.droppedByCupti; };
+  options.onReport = [&](const TracerReport& report) { dropped = report.droppedByCupti; };
   start(options);
   fake<void(std::size_t)>("fakeDrop")(5);
-  EXPECT_TRUE(waitFor([&] { return told == 5; }));
+  EXPECT_TRUE(waitFor([&] { return dropped == 5; }));
   tracer_->stop();
 }
 
@@ -315,7 +315,7 @@ TEST_F(TracerTest, AThreadThatCannotBeStartedIsExplained) {
   tracer_->stop();
 }
 
-TEST_F(TracerTest, ACaptureThatBreaksOffIsToldAndTheRowsAreWhole) {
+TEST_F(TracerTest, ACaptureThatBreaksOffIsReportedAndTheRowsAreComplete) {
   TracerOptions options;
   options.capturePath = testing::TempDir() + "tracer_broken_" + std::to_string(::getpid());
   start(options);

@@ -49,20 +49,20 @@ TEST(GpuCounters, AreWrittenForTheGpusThatTheProgramUses) {
   ASSERT_TRUE(drainer.ok());
   ASSERT_EQ(lacunaAttach((home / "recording").c_str()), 0);
   GpuCounters counters(FAKE_NVML);
-  const auto look = [&](prof::TimeNs now) {
-    (*drainer).with([&](prof::Drainer::Access& access) { counters.look(now, access); });
+  const auto readAt = [&](prof::TimeNs now) {
+    (*drainer).with([&](prof::Drainer::Access& access) { counters.sample(now, access); });
   };
-  look(1000);
+  readAt(1000);
   prof::Device device;
   device.id = prof::DeviceId(1);
   device.kind = prof::DeviceKind::Cuda;
   device.uuid = prof::StringId(prof::name("GPU-00000000"));
   prof::record(device);
   ASSERT_TRUE((*drainer).flush().ok());
-  look(2000);
-  look(3000);
+  readAt(2000);
+  readAt(3000);
   counters.restart();
-  look(4000);
+  readAt(4000);
   lacunaDetach();
   ASSERT_TRUE((*drainer).finish().ok());
   const auto reader = prof::Reader::open(home / "out.lcn");

@@ -52,9 +52,9 @@ TEST(Layout, AHelperSaysSo) {
 }
 
 TEST(Layout, AnAnnouncementThatIsCutIsNone) {
-  const std::string whole = kStack;
-  for (std::size_t size = 0; size + 1 < whole.size(); ++size) {
-    EXPECT_FALSE(parseLayout(whole.substr(0, size)).has_value() && size + 6 < whole.size()) << size;
+  const std::string full = kStack;
+  for (std::size_t size = 0; size + 1 < full.size(); ++size) {
+    EXPECT_FALSE(parseLayout(full.substr(0, size)).has_value() && size + 6 < full.size()) << size;
   }
 }
 

@@ -67,7 +67,7 @@ TEST(Text, WhatIsNoTextIsNone) {
   EXPECT_EQ(readText(nothing, layout(), kObject, 5), std::nullopt);
 }
 
-TEST(Bytes, AreReadWhole) {
+TEST(Bytes, AreReadCompletely) {
   std::string object(32, '\0');
   object[16] = 3;
   object += "abc";

@@ -122,7 +122,7 @@ class PythonSamples(unittest.TestCase):
         self.assertEqual(self.record("2", "spawn").returncode, 0)
         self.expect_shares(self.seconds("p.commandLine like '%spawn_main%'"), 2)
 
-    def test_a_helper_is_looked_at_less_often(self):
+    def test_a_helper_is_sampled_less_often(self):
         self.assertEqual(self.record("3", "helper").returncode, 0)
         rows = self.query(
             "select p.id as process, count(*) as rows, sum(s.weightNs) / 1e9 as seconds from python_sample s "

@@ -64,16 +64,16 @@ TEST_F(AnnouncementsTest, ComeInTheOrderInWhichTheyWereMade) {
 }
 
 TEST_F(AnnouncementsTest, OnesThatAreBeingWrittenAreTakenLater) {
-  const std::string whole = announcement(getpid());
-  write("python-1-5", whole.substr(0, whole.size() / 2));
+  const std::string full = announcement(getpid());
+  write("python-1-5", full.substr(0, full.size() / 2));
   EXPECT_THAT(announcements_.take(), IsEmpty());
-  write("python-1-5", whole);
+  write("python-1-5", full);
   EXPECT_THAT(announcements_.take(), SizeIs(1));
 }
 
-TEST_F(AnnouncementsTest, OnesThatAreNeverWholeAreDeletedInTheEnd) {
+TEST_F(AnnouncementsTest, OnesThatAreNeverCompletedAreDeletedInTheEnd) {
   write("python-1-5", "pid 1\n");
-  for (int look = 0; look < 100 && fs::exists(folder_ / "python-1-5"); ++look)
+  for (int round = 0; round < 100 && fs::exists(folder_ / "python-1-5"); ++round)
     EXPECT_THAT(announcements_.take(), IsEmpty());
   EXPECT_FALSE(fs::exists(folder_ / "python-1-5"));
 }

@@ -55,24 +55,24 @@ class CountersTest : public testing::Test {
     record.timeNs = nowNs();
     tree_.take(record, access_);
   }
-  void look() { counters_.look(tree_, access_); }
+  void sample() { counters_.sample(tree_, access_); }
   [[nodiscard]] std::size_t trackCount() const { return counters_.size(); }
   /// Reads the total on both sides of two looks, between which there is `work`.
   void around(const std::function<double()>& total, const std::function<void()>& work) {
     outer_[0] = read(total);
-    counters_.look(tree_, access_);
+    counters_.sample(tree_, access_);
     inner_[0] = read(total);
     work();
     inner_[1] = read(total);
-    counters_.look(tree_, access_);
+    counters_.sample(tree_, access_);
     outer_[1] = read(total);
   }
   /// Looks on both sides of `work`, during which recording is off.
   void aroundAPause(const std::function<void()>& work) {
-    counters_.look(tree_, access_);
+    counters_.sample(tree_, access_);
     work();
     counters_.restart();
-    counters_.look(tree_, access_);
+    counters_.sample(tree_, access_);
   }
   [[nodiscard]] double least() const {
     return (inner_[1].total - inner_[0].total) / static_cast<double>(outer_[1].latestNs - outer_[0].earliestNs) * 1e9;
@@ -143,13 +143,13 @@ void touchPages(std::size_t pages) {
   munmap(memory, pages * page);
 }
 
-TEST_F(CountersTest, MinorPageFaultsAreTold) {
+TEST_F(CountersTest, MinorPageFaultsAreReported) {
   around([] { return faults(&rusage::ru_minflt); }, [] { touchPages(4096); });
   EXPECT_GT(least(), 0);
   expectOneRate("minor page faults", "1/s");
 }
 
-TEST_F(CountersTest, WhatTheRecorderItselfRunsIsTold) {
+TEST_F(CountersTest, TimeOfTheRecorderItselfIsReported) {
   const auto ran = [] {
     timespec time{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -168,7 +168,7 @@ TEST_F(CountersTest, WhatHappensWhileRecordingIsOffBelongsToNoRate) {
   around([] { return faults(&rusage::ru_minflt); }, [] { touchPages(256); });
   const auto found = tracks("minor page faults");
   ASSERT_EQ(found.size(), 1u);
-  ASSERT_EQ(found[0].values.size(), 2u) << "from the pause to the first look after it, and on to the next";
+  ASSERT_EQ(found[0].values.size(), 2u) << "from the pause to the first sample after it, and on to the next";
   EXPECT_GE(found[0].values[1], least());
   EXPECT_LE(found[0].values[1], most());
 }
@@ -208,7 +208,7 @@ class FileOnDisk {
   int fd_ = -1;
 };
 
-TEST_F(CountersTest, DiskReadsAreTold) {
+TEST_F(CountersTest, DiskReadsAreReported) {
   const FileOnDisk file;
   const auto total = [] {
     std::uint64_t bytes = 0;
@@ -220,7 +220,7 @@ TEST_F(CountersTest, DiskReadsAreTold) {
   expectOneRate("disk reads", "bytes/s");
 }
 
-TEST_F(CountersTest, MajorPageFaultsAreTold) {
+TEST_F(CountersTest, MajorPageFaultsAreReported) {
   const FileOnDisk file;
   around([] { return faults(&rusage::ru_majflt); }, [&] { file.touch(); });
   if (least() == 0) GTEST_SKIP() << "files are in memory here";
@@ -269,7 +269,7 @@ class Rivals {
   std::thread threads_[2];
 };
 
-TEST_F(CountersTest, WaitingForACoreIsToldOfEachThread) {
+TEST_F(CountersTest, WaitingForACoreIsReportedForEachThread) {
   Schedule schedule;
   const auto self = static_cast<std::uint32_t>(getpid());
   if (!readSchedule(self, self, schedule)) GTEST_SKIP() << "the kernel does not account for it";
@@ -301,7 +301,7 @@ TEST_F(CountersTest, ThreadsThatHaveEndedTakeNoMemory) {
   Schedule schedule;
   const auto self = static_cast<std::uint32_t>(getpid());
   if (!readSchedule(self, self, schedule)) GTEST_SKIP() << "the kernel does not account for it";
-  look();
+  sample();
   const std::size_t before = trackCount();
   for (int i = 0; i < 20; ++i) {
     std::atomic<std::uint32_t> tid{0};
@@ -312,13 +312,13 @@ TEST_F(CountersTest, ThreadsThatHaveEndedTakeNoMemory) {
     });
     while (tid == 0) usleep(1000);
     introduce(tid);
-    look();
+    sample();
     EXPECT_EQ(trackCount(), before + 2);
     ends(tid);
     stopping = true;
     thread.join();
   }
-  look();
+  sample();
   EXPECT_EQ(trackCount(), before);
 }
 

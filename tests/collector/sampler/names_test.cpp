@@ -289,7 +289,7 @@ TEST_F(OtherRootTest, AProgramThatSeesOtherFilesIsTheOneThatItExecuted) {
     EXPECT_TRUE(fs::equivalent(way, at("inside"))) << way;
   });
   for (const PerfRecord& record : execOf(map)) files.take(record);
-  PerfRecord scanned = execOf(map)[0];  // as a look at /proc shows it
+  PerfRecord scanned = execOf(map)[0];  // as a scan of /proc shows it
   scanned.image = map.text;
   scanned.device = map.device;
   scanned.inode = map.inode;

@@ -134,10 +134,10 @@ TEST_F(ProcessTreeTest, WhatIsExecutedIsTheFirstFileThatIsMappedThen) {
   stranger.exec = stranger.stranger = true;
   take(stranger);
   maps("/bin/second", 21);
-  PerfRecord told = record(Kind::Comm, 30);
-  told.exec = true;
-  told.image = "/bin/third";
-  take(told);
+  PerfRecord renamed = record(Kind::Comm, 30);
+  renamed.exec = true;
+  renamed.image = "/bin/third";
+  take(renamed);
   maps("/lib/libc.so", 31);
   EXPECT_THAT(tree_.images().all, ElementsAre(Pair("/bin/first", 9), Pair("/bin/second", 9), Pair("/bin/third", 0)))
       << "the third runs on";

@@ -95,7 +95,7 @@ TEST_F(ScanTest, TheStateOfAThreadIsReadAgainAndAgain) {
 
 TEST_F(ScanTest, TellsOfAParentBeforeItsChildThatWasHeardOfFirst) {
   scan_.meet(family_.child(), family_.parent(), "child", nowNs(), records_);
-  scan_.look(nowNs(), true, records_);
+  scan_.scan(nowNs(), true, records_);
   EXPECT_THAT(beginningsIn(records_), ElementsAre(Pair(family_.parent(), 0u), Pair(family_.child(), family_.parent())));
 }
 
@@ -108,9 +108,9 @@ TEST_F(ScanTest, PutsNobodyBeforeItsParent) {
 
 TEST_F(ScanTest, TellsOnceOfAProcessThatIsHeardOfAfterItsEnd) {
   const prof::TimeNs begunNs = nowNs();
-  scan_.look(nowNs(), true, records_);
+  scan_.scan(nowNs(), true, records_);
   family_.endChild();
-  scan_.look(nowNs(), true, records_);
+  scan_.scan(nowNs(), true, records_);
   scan_.meet(family_.child(), family_.parent(), "child", begunNs, records_);
   EXPECT_THAT(beginningsIn(records_), ElementsAre(Pair(family_.parent(), 0u), Pair(family_.child(), family_.parent())));
   // A number that comes again is another process.
@@ -119,18 +119,18 @@ TEST_F(ScanTest, TellsOnceOfAProcessThatIsHeardOfAfterItsEnd) {
 }
 
 TEST_F(ScanTest, EndsNobodyBeforeItsLastSample) {
-  scan_.look(nowNs(), true, records_);
-  const prof::TimeNs begunNs = nowNs();  // of a look that takes its time
+  scan_.scan(nowNs(), true, records_);
+  const prof::TimeNs begunNs = nowNs();  // of a scan that takes its time
   family_.endChild();
   const prof::TimeNs lastNs = nowNs();
-  scan_.look(begunNs, true, records_);
+  scan_.scan(begunNs, true, records_);
   EXPECT_EQ(records_.back().kind, PerfRecord::Kind::Exit);
   EXPECT_EQ(records_.back().pid, family_.child());
   EXPECT_GE(records_.back().timeNs, lastNs);
 }
 
 TEST_F(ScanTest, AnEndingProcessRunsNoOtherProgram) {
-  scan_.look(nowNs(), true, records_);
+  scan_.scan(nowNs(), true, records_);
   family_.endChild();  // nobody can read its program any more
   records_.clear();
   scan_.meet(family_.child(), family_.parent(), "child", nowNs(), records_);
@@ -168,7 +168,7 @@ TEST(Scan, AThreadWhoseNumberIsGivenAgainEndsBeforeTheNextBegins) {
   const std::uint64_t began = startTicksOf(first);
   Scan scan(static_cast<std::uint32_t>(first), true);
   std::vector<PerfRecord> records;
-  scan.look(nowNs(), true, records);
+  scan.scan(nowNs(), true, records);
   pid_t again = first;
   // Until the kernel's hundredths of a second differ.
   for (int tries = 0; again == first && startTicksOf(first) == began && tries < 10'000; ++tries) {
@@ -177,7 +177,7 @@ TEST(Scan, AThreadWhoseNumberIsGivenAgainEndsBeforeTheNextBegins) {
   }
   if (again != first) GTEST_SKIP() << "nobody may choose a process's number here";
   records.clear();
-  scan.look(nowNs(), true, records);
+  scan.scan(nowNs(), true, records);
   endAndReap(first);
   ASSERT_GE(records.size(), 2u);
   EXPECT_EQ(records[0].kind, PerfRecord::Kind::Exit);

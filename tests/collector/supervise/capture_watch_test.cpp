@@ -37,7 +37,7 @@ class CaptureWatchTest : public testing::Test {
 
 TEST_F(CaptureWatchTest, WhatAnEndedProcessLeavesOpenIsClosed) {
   const CaptureSlot& slot = opens(endedProcess(), ours_, 3);
-  watch_.look();
+  watch_.check();
   EXPECT_EQ(slot.open, 0u);
   EXPECT_EQ(slot.owner, 0u) << "free for another";
   EXPECT_EQ(control_.enabled, 0u);
@@ -46,7 +46,7 @@ TEST_F(CaptureWatchTest, WhatAnEndedProcessLeavesOpenIsClosed) {
 TEST_F(CaptureWatchTest, ItGoesOnWhileAnotherHasOneOpen) {
   opens(endedProcess(), ours_, 1);
   const CaptureSlot& living = opens(self_, ours_, 1);
-  watch_.look();
+  watch_.check();
   EXPECT_EQ(living.open, 1u);
   EXPECT_EQ(control_.enabled, 1u);
   watch_.ended(getpid());
@@ -63,7 +63,7 @@ TEST_F(CaptureWatchTest, AnEndOfTheSameNumberInAnotherNamespaceIsNotItsEnd) {
 
 TEST_F(CaptureWatchTest, ItSwitchesOnlyWhatACaptureSwitched) {
   opens(endedProcess(), ours_, 0);
-  watch_.look();
+  watch_.check();
   EXPECT_EQ(control_.enabled, 1u);
 }
 

@@ -50,7 +50,7 @@ TEST(Child, WhatCannotBeExecutedIsAnError) {
   EXPECT_NE(pid.error().message.find("/no/such/program"), std::string::npos);
 }
 
-TEST(Child, AScriptWhoseInterpreterIsMissingIsSaidSo) {
+TEST(Child, AScriptWithAMissingInterpreterIsReported) {
   const auto script = std::filesystem::temp_directory_path() / ("lacuna-child-test-" + std::to_string(getpid()));
   std::ofstream(script) << "#!/no/such/interpreter\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);

@@ -101,7 +101,7 @@ class PrivilegeTest : public ProgramTest {
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  [[nodiscard]] std::string said() const {
+  [[nodiscard]] std::string obstacle() const {
     const auto program = findProgram(copy_.string());
     if (!program) return program.error().message;
     return program->limits().empty() ? "" : program->limits()[0];
@@ -112,27 +112,27 @@ class PrivilegeTest : public ProgramTest {
 TEST_F(PrivilegeTest, OfAnotherUserOrGroupIsNoticed) {
   if (getuid() != 0 || getgid() != 0) GTEST_SKIP() << "only root can give a program to another user";
   give(65534, 0, 04755);
-  EXPECT_NE(said().find("is set-uid"), std::string::npos) << said();
+  EXPECT_NE(obstacle().find("is set-uid"), std::string::npos) << obstacle();
   give(0, 65534, 02755);
-  EXPECT_NE(said().find("is set-gid"), std::string::npos) << said();
+  EXPECT_NE(obstacle().find("is set-gid"), std::string::npos) << obstacle();
 }
 
 TEST_F(PrivilegeTest, OfOnesOwnIsNone) {
   give(getuid(), getgid(), 06755);
-  EXPECT_EQ(said(), "");
+  EXPECT_EQ(obstacle(), "");
   if (getuid() != 0) return;
   give(65534, 65534, 0755);
-  EXPECT_EQ(said(), "") << "another's, who gives nothing";
+  EXPECT_EQ(obstacle(), "") << "another's, who gives nothing";
   give(0, 65534, 02644 | 0101);
-  EXPECT_EQ(said(), "") << "a lock, not a group";
+  EXPECT_EQ(obstacle(), "") << "a lock, not a group";
 }
 
 TEST_F(PrivilegeTest, IsNoneWhereNoProgramMayGainAny) {
   if (getuid() != 0 || getgid() != 0) GTEST_SKIP() << "only root can give a program to another user";
   for (const auto& [user, group, mode] : {std::tuple(65534u, 0u, 04755u), std::tuple(0u, 65534u, 02755u)}) {
     give(user, group, mode);
-    EXPECT_NE(said(), "");
-    EXPECT_EQ(inChild([&] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && said().empty() ? 0 : 1; }), 0);
+    EXPECT_NE(obstacle(), "");
+    EXPECT_EQ(inChild([&] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && obstacle().empty() ? 0 : 1; }), 0);
   }
 }
 
@@ -149,7 +149,7 @@ TEST_F(PrivilegeTest, IsNoneOnAFileSystemThatGivesNone) {
     std::filesystem::copy_file(copy_, place / "copy");
     copy_ = place / "copy";
     give(65534, 0, 04755);
-    return said().empty() ? 0 : 1;
+    return obstacle().empty() ? 0 : 1;
   });
   if (ended == kNoMount) GTEST_SKIP() << "nothing can be mounted here";
   EXPECT_EQ(ended, 0);
@@ -172,11 +172,11 @@ TEST_F(PrivilegeTest, CapabilitiesOfTheFileAreNoticedByWhoHasNone) {
   if (setxattr(copy_.c_str(), "security.capability", &raw, sizeof raw, 0) != 0) {
     GTEST_SKIP() << "no capabilities of files here";
   }
-  EXPECT_EQ(said(), "") << "root has them";
+  EXPECT_EQ(obstacle(), "") << "root has them";
   std::filesystem::permissions(folder_, std::filesystem::perms::all);
   ASSERT_EQ(setresuid(65534, 65534, 0), 0);
-  EXPECT_NE(said().find("has file capabilities"), std::string::npos) << said();
-  EXPECT_EQ(inChild([&] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !said().empty() ? 0 : 1; }), 0)
+  EXPECT_NE(obstacle().find("has file capabilities"), std::string::npos) << obstacle();
+  EXPECT_EQ(inChild([&] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && !obstacle().empty() ? 0 : 1; }), 0)
       << "which count as rights of its own although it gets none of them";
   ASSERT_EQ(setresuid(0, 0, 0), 0);
 }

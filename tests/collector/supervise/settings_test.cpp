@@ -26,7 +26,7 @@ SettingOutcome loader(Kind kind, std::uint64_t count, const std::string& site, c
   return outcome;
 }
 
-std::string said(std::vector<SettingOutcome> outcomes) {
+std::string outcomeText(std::vector<SettingOutcome> outcomes) {
   return describe(kWorkers, outcomes).text;
 }
 
@@ -36,15 +36,16 @@ TEST(Settings, AreAListForTheHook) {
 }
 
 TEST(Settings, SayWhereTheyWereAppliedAndWhatWasBefore) {
-  EXPECT_EQ(said({loader(Kind::Applied, 1, "train.py:57")}), "loader.workers=4 (was 0) on 1 DataLoader (train.py:57)");
-  EXPECT_EQ(said({loader(Kind::Applied, 1, "a.py:1"), loader(Kind::Applied, 2, "b.py:2")}),
+  EXPECT_EQ(outcomeText({loader(Kind::Applied, 1, "train.py:57")}),
+            "loader.workers=4 (was 0) on 1 DataLoader (train.py:57)");
+  EXPECT_EQ(outcomeText({loader(Kind::Applied, 1, "a.py:1"), loader(Kind::Applied, 2, "b.py:2")}),
             "loader.workers=4 (was 0) on 3 DataLoaders (a.py:1, b.py:2)");
 }
 
 TEST(Settings, OfManyPlacesNameSome) {
   std::vector<SettingOutcome> outcomes;
   for (int i = 1; i <= 5; ++i) outcomes.push_back(loader(Kind::Applied, 1, "a.py:" + std::to_string(i)));
-  EXPECT_THAT(said(outcomes), HasSubstr("(a.py:1, a.py:2, a.py:3 and 2 more)"));
+  EXPECT_THAT(outcomeText(outcomes), HasSubstr("(a.py:1, a.py:2, a.py:3 and 2 more)"));
 }
 
 TEST(Settings, SayWhatWasLeftOutAndWhy) {

@@ -21,35 +21,35 @@ class TimedSwitchTest : public testing::Test {
 
 TEST_F(TimedSwitchTest, OnAfterTheDelayAndOffAfterTheDuration) {
   TimedSwitch times(options_);
-  times.look(control_, 99);
+  times.check(control_, 99);
   EXPECT_EQ(control_.enabled, 0u);
-  times.look(control_, 100);
+  times.check(control_, 100);
   EXPECT_EQ(control_.enabled, 1u);
-  times.look(control_, 149);
+  times.check(control_, 149);
   EXPECT_EQ(control_.enabled, 1u);
-  times.look(control_, 150);
+  times.check(control_, 150);
   EXPECT_EQ(control_.enabled, 0u);
-  times.look(control_, 1000);
+  times.check(control_, 1000);
   EXPECT_EQ(control_.enabled, 0u) << "once each";
 }
 
-TEST_F(TimedSwitchTest, WhatWasToldBeforeStays) {
+TEST_F(TimedSwitchTest, AnOrderFromBeforeStays) {
   TimedSwitch times(options_);
   control_.tell(false);
-  times.look(control_, 120);
+  times.check(control_, 120);
   EXPECT_EQ(control_.enabled, 0u);
   control_.tell(true);
-  times.look(control_, 200);
+  times.check(control_, 200);
   EXPECT_EQ(control_.enabled, 1u);
 }
 
-TEST_F(TimedSwitchTest, WhatIsToldAsTheTimeComesStays) {
+TEST_F(TimedSwitchTest, AnOrderThatComesWithTheTimeStays) {
   TimedSwitch times(options_);
-  times.look(control_, 120, [&] { control_.tell(false); });
+  times.check(control_, 120, [&] { control_.tell(false); });
   EXPECT_EQ(control_.enabled, 0u);
   control_.switches = 0;
   control_.enabled = 1;
-  times.look(control_, 200, [&] { control_.tell(true); });
+  times.check(control_, 200, [&] { control_.tell(true); });
   EXPECT_EQ(control_.enabled, 1u);
 }
 

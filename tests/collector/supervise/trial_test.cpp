@@ -69,10 +69,10 @@ class Trials : public testing::Test {
 constexpr auto kTwoSteps = "echo \"1 step 0 1 10\n1 step 1 11 20\n1 end steps\" > $LACUNA_STEP_TIMES; ";
 
 TEST_F(Trials, HaveTheStepsAndTheOutput) {
-  const Trial trial = run(kTwoSteps + std::string("echo said; echo $LACUNA_STEPS $LACUNA_SET >&2"), 2);
+  const Trial trial = run(kTwoSteps + std::string("echo output; echo $LACUNA_STEPS $LACUNA_SET >&2"), 2);
   EXPECT_EQ(trial.end, Trial::End::Steps);
   EXPECT_THAT(trial.stepEndsNs, ElementsAre(10, 20));
-  EXPECT_EQ(trial.lastOutput, "said\n2\n");
+  EXPECT_EQ(trial.lastOutput, "output\n2\n");
   EXPECT_GT(trial.hostBytes, 0u);
 }
 

@@ -152,7 +152,7 @@ TEST(TorchInputs, ShowListsAndLeaveOutWhatIsNoTensor) {
   EXPECT_EQ(described(inputs, objects.call({})), "");
 }
 
-TEST(TorchInputs, ThatDoNotFitAreCutBehindAWholeTensor) {
+TEST(TorchInputs, ThatDoNotFitAreCutBehindACompleteTensor) {
   Objects objects;
   const Inputs inputs = foundIn(objects);
   std::vector<Objects::Value> many(60, Objects::of(objects.tensor({128, 256}, kF32)));

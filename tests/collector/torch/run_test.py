@@ -205,7 +205,7 @@ class Modes(unittest.TestCase):
     def knob(self, name, value):
         self.knobs.append((name.decode(), value.decode()))
 
-    def test_are_told_when_they_change(self):
+    def test_are_reported_when_they_change(self):
         modes = lacuna_training.Modes(self, self)
         for self.detects in (False, False, True, True, False):
             modes.tell()
@@ -238,7 +238,7 @@ class Modes(unittest.TestCase):
         modes.tell()
         self.assertEqual(self.knobs, [("debug", "off"), ("autotune", "off"), ("autotune", "on")])
 
-    def test_launches_that_block_are_told_once_there_are_any(self):
+    def test_launches_that_block_are_reported_once_there_are_any(self):
         with unittest.mock.patch.dict(os.environ, CUDA_LAUNCH_BLOCKING="1"):
             modes = lacuna_training.Modes(self, self)
         modes.tell()
@@ -246,7 +246,7 @@ class Modes(unittest.TestCase):
         modes.tell()
         self.assertEqual([value for name, value in self.knobs if name == "debug"], ["off", "blocking launches"])
 
-    def test_a_version_without_them_goes_on_untold(self):
+    def test_a_version_without_them_goes_on_unreported(self):
         del self.backends, self._C
         self.is_on_gpu = True
         modes = lacuna_training.Modes(self, self)
@@ -290,7 +290,7 @@ class BiasBeforeNorm(unittest.TestCase):
             self.modules.before(module, ())
             self.modules.after(module, (), None)
 
-    def test_is_told_once(self):
+    def test_is_reported_once(self):
         self.call(Linear("bias"), Norm(), Linear("bias"), Norm())
         self.assertEqual(self.knobs, [("conv_bias", "on")])
 
@@ -462,7 +462,7 @@ class TorchRun(unittest.TestCase):
         self.assertEqual(knobs["knob.debug"], "off")
         self.assertNotIn("knob.autotune", knobs)
 
-    def test_anomaly_detection_is_told_and_found(self):
+    def test_anomaly_detection_is_reported_and_found(self):
         self.train(0, "fork", "anomaly")
         rows = self.query("select value from environment where key = 'knob.debug'")
         self.assertEqual(rows, [("off",), ("anomaly detection",)])

@@ -45,17 +45,17 @@ class Attach(JobTest):
     def test_a_program_that_is_no_python_is_shown_how_to_start(self):
         sleeping = self.start(["sleep", "60"])
         self.wait_for(lambda: os.readlink(f"/proc/{sleeping.pid}/exe").endswith(("sleep", "coreutils")), "the program")
-        said = self.refused(sleeping.pid)
-        self.assertIn("is no Python program", said)
-        self.assertIn("lacuna run --standby job -- sleep 60", said)
+        error = self.refused(sleeping.pid)
+        self.assertIn("is no Python program", error)
+        self.assertIn("lacuna run --standby job -- sleep 60", error)
 
     def test_a_python_is_named_with_its_version(self):
         script = "import time; print('up', flush=True); time.sleep(60)"
         python = self.start([os.path.realpath(sys.executable), "-c", script])
         self.assertEqual(python.stdout.readline(), "up\n")
-        said = self.refused(python.pid)
-        self.assertIn("runs Python {}.{} and was not started on standby".format(*sys.version_info[:2]), said)
-        self.assertIn(f" -c '{script.split(chr(39))[0]}", said)
+        error = self.refused(python.pid)
+        self.assertIn("runs Python {}.{} and was not started on standby".format(*sys.version_info[:2]), error)
+        self.assertIn(f" -c '{script.split(chr(39))[0]}", error)
 
     def test_a_process_whose_keeper_was_killed_has_to_be_started_again(self):
         keeper = self.on_standby(PROGRAM, "step", "6000", "5")

@@ -58,8 +58,8 @@ class Job(JobTest):
         self.assertGreater(self.steps_in(after[0])[0], self.steps_in(before[0])[-1])
         for program in programs:
             program.send_signal(signal.SIGTERM)
-            _, said = program.communicate()
-            self.assertIn("2 files of steps recorded", said)
+            _, error = program.communicate()
+            self.assertIn("2 files of steps recorded", error)
         self.check_gone()
 
     def test_without_a_trigger_nothing_is_written(self):
@@ -132,11 +132,11 @@ class Job(JobTest):
         files = [os.path.join(self.job, f"capture-1.rank{rank}.lcn") for rank in range(2)]
         self.wait_for(lambda: all(self.has_ranges(file) for file in files), "both recordings")
         os.kill(self.process_of(1), signal.SIGKILL)
-        _, said = trigger.communicate()
-        self.assertEqual(trigger.returncode, 1, said)
-        self.assertRegex(said, r"rank 1 \(process \d+ on .*\): process \d+ on .* ended at step \d+\. The other ranks were stopped")
+        _, error = trigger.communicate()
+        self.assertEqual(trigger.returncode, 1, error)
+        self.assertRegex(error, r"rank 1 \(process \d+ on .*\): process \d+ on .* ended at step \d+\. The other ranks were stopped")
         for file in files:
-            self.assertIn(os.path.basename(file), said)
+            self.assertIn(os.path.basename(file), error)
             self.assertTrue(self.has_ranges(file), file)
 
     def test_an_interrupted_trigger_leaves_the_job_on_standby(self):
@@ -144,9 +144,9 @@ class Job(JobTest):
         trigger = self.start([LACUNA, "trigger", "--job", self.job, "--step", "1000000"])
         self.wait_for(lambda: any(name.endswith(".recording") for name in os.listdir(self.job)), "the armed rank")
         trigger.send_signal(signal.SIGINT)
-        _, said = trigger.communicate()
+        _, error = trigger.communicate()
         self.assertEqual(trigger.returncode, 1)
-        self.assertIn("interrupted. Nothing was recorded", said)
+        self.assertIn("interrupted. Nothing was recorded", error)
         self.recorded("--steps", 1)
 
     def test_two_triggers_at_once_are_an_error(self):

@@ -19,7 +19,7 @@ class Torch(JobTest):
     def counts(self, trace, name):
         return self.rows(trace, f"SELECT count(*) AS n FROM range WHERE name = '{name}'")[0]["n"]
 
-    def test_each_trigger_records_whole_steps_and_leaves_nothing_behind(self):
+    def test_each_trigger_records_complete_steps_and_leaves_nothing_behind(self):
         programs = [self.on_standby(sys.executable, TRAINING, rank=rank, world=2) for rank in range(2)]
         self.wait_for_ranks(2)
         ends, operators = [0, 0], set()
@@ -42,9 +42,9 @@ class Torch(JobTest):
         self.assertNotIn(0, operators)
         for program in programs:
             os.kill(self.process_of(programs.index(program)), signal.SIGTERM)
-            printed, said = program.communicate()
-            self.assertEqual((program.returncode, printed), (0, "as before\n"), said)
-            self.assertEqual(said.splitlines(), [f"lacuna: 2 files of steps recorded in {self.job}"])
+            printed, error = program.communicate()
+            self.assertEqual((program.returncode, printed), (0, "as before\n"), error)
+            self.assertEqual(error.splitlines(), [f"lacuna: 2 files of steps recorded in {self.job}"])
         self.check_gone()
 
 

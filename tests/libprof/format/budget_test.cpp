@@ -58,10 +58,10 @@ TEST(Budget, RefusesAFileOfFewBytesThatClaimsManyRows) {
   writeEqualRows(file.path(), 64);
   const auto refused = Reader::open(file.path());
   ASSERT_FALSE(refused);
-  const std::string& said = refused.error().message;
-  EXPECT_NE(said.find("claims 4194304 rows"), std::string::npos) << said;
-  EXPECT_NE(said.find("beyond the budget of 4000000"), std::string::npos) << said;
-  EXPECT_NE(said.find("--budget rows=4194304"), std::string::npos) << said;
+  const std::string& message = refused.error().message;
+  EXPECT_NE(message.find("claims 4194304 rows"), std::string::npos) << message;
+  EXPECT_NE(message.find("beyond the budget of 4000000"), std::string::npos) << message;
+  EXPECT_NE(message.find("--budget rows=4194304"), std::string::npos) << message;
   ReaderOptions trusting;
   ASSERT_TRUE(trusting.budget.raise("rows=4194304"));
   const auto opened = Reader::open(file.path(), trusting);

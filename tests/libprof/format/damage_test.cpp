@@ -216,7 +216,7 @@ TEST_F(DamageTest, ATableWithoutAReadableHeaderHidesNoOther) {
   EXPECT_FALSE(reader->column<&CounterSample::value>().ok());
 }
 
-TEST_F(DamageTest, RecoverMakesAWholeFileOfWhatIsLeft) {
+TEST_F(DamageTest, RecoverMakesACompleteFileOfTheRest) {
   content_[blocks_[3].second.offset + 70] ^= 1;
   save(hurt(), content_, blocks_.back().second.offset + 10);
   const auto summary = recoverFile(hurt(), dir_ / "new.lcn");
@@ -237,7 +237,7 @@ TEST_F(DamageTest, RecoverNeverWritesOntoItsSource) {
   EXPECT_EQ(load(whole()), content_);
 }
 
-TEST_F(DamageTest, RecoverReplacesAFileOnlyByAWholeOne) {
+TEST_F(DamageTest, RecoverReplacesAFileOnlyByACompleteOne) {
   const auto out = dir_ / "out.lcn";
   save(out, content_, content_.size());
   rlimit before{};

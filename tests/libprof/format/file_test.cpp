@@ -106,7 +106,7 @@ TEST(File, WhereNothingCanBeWrittenCreateSaysSo) {
   EXPECT_FALSE(full.ok());
 }
 
-TEST(File, ATargetIsLookedAtBeforeTheWork) {
+TEST(File, ATargetIsCheckedBeforeTheWork) {
   const test::TempDir dir;
   std::ofstream(dir / "there.lcn").flush();
   const auto why = [](const std::filesystem::path& path) {

@@ -282,7 +282,7 @@ TEST_F(CraftedMemoryTest, AsManyRowsAsTheyAllowTakeAColumnOfABlock) {
   EXPECT_LE(peak(), kColumn * block + bytes_.size() + kObjects);
 }
 
-TEST_F(CraftedMemoryTest, ABlobSaidToBeLargeTakesNothing) {
+TEST_F(CraftedMemoryTest, ABlobThatClaimsToBeLargeTakesNothing) {
   for (const BlockKind kind : {BlockKind::Strings, BlockKind::Index}) {
     BlockHeader header;
     header.entry.rows = 1;

@@ -33,7 +33,7 @@ class PlaceFile : public testing::Test {
       if (!meanwhile.empty()) put(name, meanwhile);
       return {};
     };
-    return writeWhole(dir_ / name, work, existing);
+    return writeAtomically(dir_ / name, work, existing);
   }
   [[nodiscard]] long files() const {
     return std::distance(fs::directory_iterator(dir_.path()), fs::directory_iterator());
@@ -62,7 +62,7 @@ TEST_F(PlaceFile, AFailureLeavesTheOlderFile) {
     std::ofstream(part) << "half";
     return Error{part.string() + ": the disk is full"};
   };
-  const Status status = writeWhole(dir_ / "a", fail, Existing::Replace);
+  const Status status = writeAtomically(dir_ / "a", fail, Existing::Replace);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message, (dir_ / "a").string() + ": the disk is full") << "by the name that people know";
   EXPECT_EQ(read("a"), "old");

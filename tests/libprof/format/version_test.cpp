@@ -224,7 +224,7 @@ TEST_F(NewerFile, BlocksOfAnUnknownKindAreSkipped) {
   EXPECT_EQ(reader->rows<CounterSample>(), kMarks);
 }
 
-TEST_F(NewerFile, AFinishedFileWithABlockOfAnUnknownKindIsWhole) {
+TEST_F(NewerFile, AFinishedFileWithABlockOfAnUnknownKindIsComplete) {
   format::Encoder encoder(1);
   auto sink = format::BlockSink::create(path());
   ASSERT_TRUE(sink.ok());

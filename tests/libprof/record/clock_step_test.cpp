@@ -82,7 +82,7 @@ TEST_F(ClockStepTest, TimesOfEventsDoNotMoveAndTheStepIsNoted) {
   }
 }
 
-TEST_F(ClockStepTest, AClockThatIsLeftAloneIsNotSaidToHaveMoved) {
+TEST_F(ClockStepTest, AClockThatIsLeftAloneIsNotReportedAsMoved) {
   auto session = Session::start(trace());
   ASSERT_OK(session);
   recordAcross(*session, 0);

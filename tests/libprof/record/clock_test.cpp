@@ -9,7 +9,7 @@
 #include <new>
 #include <thread>
 
-#include "lacuna/prof/said_whole.h"
+#include "lacuna/prof/announced_operator.h"
 #include "libprof/record/recorded.h"
 
 /// The times on machines whose stamp counter is no clock.

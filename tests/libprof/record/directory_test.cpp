@@ -106,7 +106,7 @@ TEST_F(CreateRecordingTest, AnEmptyFolderWillDo) {
   ASSERT_OK(createRecording(recordingDir()));
 }
 
-TEST_F(CreateRecordingTest, OneOfAnOlderVersionIsToldAsThatAlsoWhereItsSettingsAreShorter) {
+TEST_F(CreateRecordingTest, OneOfAnOlderVersionIsNamedAsThatAlsoWhereItsSettingsAreShorter) {
   RecordingOptions options;
   options.sharedMemory = false;
   ASSERT_OK(createRecording(recordingDir(), options));
@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(SharedMemory, DeletedFolderTest, testing::Bool());
 
 using FailureNoteTest = RecordingTest;
 
-TEST_F(FailureNoteTest, IsReadOnceItIsWhole) {
+TEST_F(FailureNoteTest, IsReadOnceItIsComplete) {
   ASSERT_OK(createRecording(recordingDir()));
   auto drainer = Drainer::create(recordingDir(), trace());
   ASSERT_OK(drainer);

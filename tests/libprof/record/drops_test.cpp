@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "lacuna/prof/said.h"
+#include "lacuna/prof/announced.h"
 #include "libprof/record/recorded.h"
 #include "record/layout.h"
 

@@ -94,7 +94,7 @@ class EveryInstructionTest : public RecordingTest {
 
   /// Looks after each instruction of the steps at what a process would leave that is killed there. `drains`: what came
   /// before them was read, and its segments were given back.
-  void lookBehindEach(Prepare prepare, const std::vector<Step>& steps, bool drains = false) {
+  void checkAfterEach(Prepare prepare, const std::vector<Step>& steps, bool drains = false) {
     RecordingOptions options;
     options.poolBytes = options.maxPoolBytes = 4 << 16;
     options.sharedMemory = false;
@@ -211,16 +211,16 @@ class EveryInstructionTest : public RecordingTest {
 };
 
 TEST_F(EveryInstructionTest, OfRecordingWithinASegmentLosesNothing) {
-  lookBehindEach([] { return marks(1); }, {{push, 1}, {mark, 1}, {count, 1}, {pop, 0}, {start, 1}, {end, 0}});
+  checkAfterEach([] { return marks(1); }, {{push, 1}, {mark, 1}, {count, 1}, {pop, 0}, {start, 1}, {end, 0}});
 }
 
 TEST_F(EveryInstructionTest, OfTakingAnotherSegmentLosesNothing) {
   constexpr std::uint64_t kSlots = (LACUNA_SEGMENT_BYTES - 64) / 16;
-  lookBehindEach([] { return marks(kSlots - 1); }, {{push, 1}, {push, 1}, {pop, 0}, {pop, 0}});
+  checkAfterEach([] { return marks(kSlots - 1); }, {{push, 1}, {push, 1}, {pop, 0}, {pop, 0}});
 }
 
 TEST_F(EveryInstructionTest, OfDroppingIsCounted) {
-  lookBehindEach(fill,
+  checkAfterEach(fill,
                  {{push, 1}, {pop, 0}, {push, 1}, {push, 1}, {pop, 0}, {mark, 1}, {start, 1}, {end, 0}, {pop, 0}});
 }
 
@@ -234,7 +234,7 @@ TEST_F(EveryInstructionTest, OfEndingAGapIsCounted) {
     push();
     return 1 + filled + 3;
   };
-  lookBehindEach(prepare, {{mark, 1}, {pop, 0}, {push, 1}, {pop, 0}, {pop, 0}, {pop, 0}}, true);
+  checkAfterEach(prepare, {{mark, 1}, {pop, 0}, {push, 1}, {pop, 0}, {pop, 0}, {pop, 0}}, true);
 }
 
 }  // namespace

@@ -274,7 +274,7 @@ TEST_F(KeptRowsTest, AForkedChildHasItsOwn) {
   EXPECT_EQ(Trace(trace()).rows<Queue>().size(), 2u);
 }
 
-TEST_F(PoolTest, SnapshotsOfAFlightRecorderThatIsOverwrittenMeanwhileAreWhole) {
+TEST_F(PoolTest, SnapshotsOfAFlightRecorderThatIsOverwrittenMeanwhileAreComplete) {
   begin(16 * recording::kSegmentBytes, true);
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
@@ -359,8 +359,8 @@ class EndedProcesses : public PoolTest {
     const pid_t child = forkChild([&] {
       lacunaAttach(recordingDir().c_str());
       markNumbers(n, n + 1);
-      const bool said = write(ends[1], "x", 1) == 1;
-      while (said) pause();
+      const bool announced = write(ends[1], "x", 1) == 1;
+      while (announced) pause();
     });
     char marked = 0;
     EXPECT_EQ(read(ends[0], &marked, 1), 1);
@@ -384,7 +384,7 @@ TEST_F(EndedProcesses, TheOneThatRecordedLastIsKept) {
   expectKept(kProcesses - 1);
 }
 
-TEST_F(EndedProcesses, OneThatOnlyTheNextLookFindsIsNotTakenForLater) {
+TEST_F(EndedProcesses, OneThatOnlyTheNextSearchFindsIsNotTakenForLater) {
   const pid_t earlier = markAndLive(1);
   markAndEnd(2);
   EXPECT_EQ(trimmer_->trim(kRoom), 0u);
@@ -397,7 +397,7 @@ TEST_F(EndedProcesses, OneThatOnlyTheNextLookFindsIsNotTakenForLater) {
 TEST_F(EndedProcesses, OneThatEndedLongAfterTheOthersIsKeptThoughItWasSilent) {
   const pid_t silent = markAndLive(1);
   markAndEnd(2);
-  for (int look = 0; look < 2; ++look) EXPECT_EQ(trimmer_->trim(kRoom), 0u);
+  for (int search = 0; search < 2; ++search) EXPECT_EQ(trimmer_->trim(kRoom), 0u);
   kill(silent, SIGKILL);
   endOf(silent);
   EXPECT_EQ(trimmer_->trim(kRoom), 1u);
@@ -627,7 +627,7 @@ TEST_F(PoolTest, JoiningNothingIsAnError) {
   EXPECT_FALSE(recover(home_, trace()).ok());
 }
 
-TEST_F(PoolTest, ARecordingOfAnotherVersionIsToldThatAProcessCannotJoin) {
+TEST_F(PoolTest, ARecordingOfAnotherVersionNotesThatAProcessCannotJoin) {
   RecordingOptions options;
   options.sharedMemory = false;
   ASSERT_OK(createRecording(recordingDir(), options));

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "libprof/record/recorded.h"
-#include "record/book_access.h"
 #include "record/saver.h"
-#include "record/trace_book.h"
+#include "record/trace_state.h"
+#include "record/trace_state_access.h"
 
 namespace lacuna::prof {
 namespace {
@@ -122,24 +122,24 @@ class ThreadNumbers : public RecordingTest {
     RecordingTest::SetUp();
     auto writer = Writer::create(trace());
     ASSERT_OK(writer);
-    book_.emplace(std::move(*writer));
-    process_ = book_->processOf(1);
+    trace_.emplace(std::move(*writer));
+    process_ = trace_->processOf(1);
   }
   ThreadId enters(TimeNs startNs) {
-    const ThreadId id = book_->enterThread(process_, 5, startNs);
-    if (book_->threadInfo(id).startNs == 0) book_->threadInfo(id).startNs = startNs;
+    const ThreadId id = trace_->enterThread(process_, 5, startNs);
+    if (trace_->threadInfo(id).startNs == 0) trace_->threadInfo(id).startNs = startNs;
     return id;
   }
   void leaves(ThreadId id, TimeNs endNs) {
-    book_->leaveThread(id);
-    book_->endThread(id, endNs);
+    trace_->leaveThread(id);
+    trace_->endThread(id, endNs);
   }
-  recording::TraceBook saveAndLoad() {
+  recording::TraceState saveAndLoad() {
     recording::Saver saver;
-    book_->save(saver);
+    trace_->save(saver);
     auto writer = Writer::create(home_ / "again.lcn");
     EXPECT_TRUE(writer.ok());
-    recording::TraceBook again(std::move(*writer));
+    recording::TraceState again(std::move(*writer));
     recording::Loader loader(saver.bytes());
     again.load(loader);
     EXPECT_TRUE(loader.ok());
@@ -147,28 +147,28 @@ class ThreadNumbers : public RecordingTest {
   }
   static constexpr TimeNs kSecond = 1'000'000'000;
 
-  std::optional<recording::TraceBook> book_;
+  std::optional<recording::TraceState> trace_;
   ProcessId process_;
 };
 
 TEST_F(ThreadNumbers, AProcessThatRunsAnotherProgramHasNotTheLineOfTheOneBefore) {
-  recording::BookAccess outside(*book_);
+  recording::TraceStateAccess outside(*trace_);
   const ProcessId parent = outside.beginProcess(7, {}, kSecond);
   outside.nameProcess(parent, "sh", "sh script");
   const ProcessId child = outside.beginProcess(8, parent, 2 * kSecond);
-  EXPECT_EQ(book_->processInfo(child).commandLine, "sh script") << "as long as it runs what its parent runs";
+  EXPECT_EQ(trace_->processInfo(child).commandLine, "sh script") << "as long as it runs what its parent runs";
   outside.nameProcess(outside.execProcess(child, 3 * kSecond), "echo", "");
-  EXPECT_EQ(book_->processInfo(child).name, "echo");
-  EXPECT_EQ(book_->processInfo(child).commandLine, "");
+  EXPECT_EQ(trace_->processInfo(child).name, "echo");
+  EXPECT_EQ(trace_->processInfo(child).commandLine, "");
 }
 
 TEST_F(ThreadNumbers, OneThatIsGivenAgainBeforeTheEndWasSeenFromOutsideIsAnotherThread) {
-  const ThreadId first = book_->beginThread(process_, 5, kSecond);
+  const ThreadId first = trace_->beginThread(process_, 5, kSecond);
   EXPECT_EQ(enters(kSecond + 10), first);
   leaves(first, 2 * kSecond);
   const ThreadId second = enters(3 * kSecond);
   EXPECT_NE(second, first);
-  EXPECT_EQ(book_->beginThread(process_, 5, 3 * kSecond), second) << "seen from outside, later";
+  EXPECT_EQ(trace_->beginThread(process_, 5, 3 * kSecond), second) << "seen from outside, later";
 }
 
 TEST_F(ThreadNumbers, ARecorderThatMetItBeforeItsEndMeansTheSameThread) {
@@ -184,23 +184,23 @@ TEST_F(ThreadNumbers, WhatAThreadRecordsAtItsVeryEndIsItsOwn) {
 }
 
 TEST_F(ThreadNumbers, WhatAProcessCallsAThreadIsTheNextOnesWhenItIsGivenAgain) {
-  const ThreadId first = book_->enterThread(process_, 100, kSecond);
-  book_->alsoCall(first, 3);
-  EXPECT_EQ(book_->threadOf(process_, 3), first);
+  const ThreadId first = trace_->enterThread(process_, 100, kSecond);
+  trace_->alsoCall(first, 3);
+  EXPECT_EQ(trace_->threadOf(process_, 3), first);
   leaves(first, 2 * kSecond);
-  const ThreadId second = book_->enterThread(process_, 101, 3 * kSecond);
-  book_->alsoCall(second, 3);
-  EXPECT_EQ(book_->threadOf(process_, 3), second);
+  const ThreadId second = trace_->enterThread(process_, 101, 3 * kSecond);
+  trace_->alsoCall(second, 3);
+  EXPECT_EQ(trace_->threadOf(process_, 3), second);
   // The number here of another thread beats it.
-  const ThreadId third = book_->enterThread(process_, 102, 3 * kSecond);
-  book_->alsoCall(third, 101);
-  EXPECT_EQ(book_->threadOf(process_, 101), second);
+  const ThreadId third = trace_->enterThread(process_, 102, 3 * kSecond);
+  trace_->alsoCall(third, 101);
+  EXPECT_EQ(trace_->threadOf(process_, 101), second);
 }
 
 TEST_F(ThreadNumbers, ASavedStateKnowsWhatAProcessCallsItsThreads) {
-  const ThreadId id = book_->enterThread(process_, 100, kSecond);
-  book_->alsoCall(id, 3);
-  recording::TraceBook again = saveAndLoad();
+  const ThreadId id = trace_->enterThread(process_, 100, kSecond);
+  trace_->alsoCall(id, 3);
+  recording::TraceState again = saveAndLoad();
   EXPECT_EQ(again.threadOf(process_, 100), id);
   EXPECT_EQ(again.threadOf(process_, 3), id);
 }
@@ -210,27 +210,27 @@ class ManyThreads : public ThreadNumbers {
  protected:
   static constexpr std::uint32_t kThreads = 5000;
 
-  /// Each has the number that `numberOf` gives it. Answers the most that the book has held at a time.
+  /// Each has the number that `numberOf` gives it. Answers the most that the state has held at a time.
   template <class NumberOf>
   std::size_t comeAndGo(NumberOf&& numberOf) {
     std::size_t most = 0;
     for (std::uint32_t i = 1; i <= kThreads; ++i) {
-      const ThreadId id = book_->enterThread(process_, numberOf(i), startOf(i));
-      book_->threadInfo(id).startNs = startOf(i);
-      book_->threadInfo(id).endNs = startOf(i) + kSecond / 2;
+      const ThreadId id = trace_->enterThread(process_, numberOf(i), startOf(i));
+      trace_->threadInfo(id).startNs = startOf(i);
+      trace_->threadInfo(id).endNs = startOf(i) + kSecond / 2;
       ids_.push_back(id);
       leaves(id, startOf(i) + kSecond / 2);
-      EXPECT_EQ(book_->threadOf(process_, numberOf(i)), id) << "what is said of it a little later";
-      book_->settleThreads(startOf(i) + kSecond / 2);
-      most = std::max(most, book_->threadCount());
+      EXPECT_EQ(trace_->threadOf(process_, numberOf(i)), id) << "a report on it that comes a little later";
+      trace_->settleThreads(startOf(i) + kSecond / 2);
+      most = std::max(most, trace_->threadCount());
     }
     return most;
   }
   static TimeNs startOf(std::uint32_t i) { return i * kSecond; }
   /// The rows, by id.
   std::map<std::uint32_t, Thread> written() {
-    book_->writeEverybody(kThreads * kSecond);
-    EXPECT_TRUE(book_->writer().finish().ok());
+    trace_->writeEverybody(kThreads * kSecond);
+    EXPECT_TRUE(trace_->writer().finish().ok());
     std::map<std::uint32_t, Thread> rows;
     for (const Thread& row : Trace(trace()).rows<Thread>()) {
       EXPECT_TRUE(rows.emplace(row.id.value, row).second) << row.id.value << " is there twice";
@@ -259,32 +259,32 @@ TEST_F(ManyThreads, OfOneNumberAreAsManyThreads) {
   EXPECT_EQ(written().size(), kThreads);
 }
 
-TEST_F(ManyThreads, ThoseThatLiveOrWhoseEndIsYetToBeToldStay) {
-  const ThreadId living = book_->enterThread(process_, 1, kSecond);
-  const ThreadId seen = book_->beginThread(process_, 2, kSecond);
-  EXPECT_EQ(book_->enterThread(process_, 2, kSecond + 10), seen);
+TEST_F(ManyThreads, ThoseThatLiveOrWhoseEndIsYetToBeReportedStay) {
+  const ThreadId living = trace_->enterThread(process_, 1, kSecond);
+  const ThreadId seen = trace_->beginThread(process_, 2, kSecond);
+  EXPECT_EQ(trace_->enterThread(process_, 2, kSecond + 10), seen);
   leaves(seen, 2 * kSecond);  // it is yet to be seen from outside that it ended
   comeAndGo([](std::uint32_t i) { return 100 + i; });
-  EXPECT_EQ(book_->threadOf(process_, 1), living);
-  EXPECT_EQ(book_->threadOf(process_, 2), seen);
-  book_->threadInfo(seen).exitNs = 2 * kSecond;
-  for (int round = 1; round < 20; ++round) book_->settleThreads(startOf(kThreads) + 2 * round * kSecond);
-  EXPECT_NE(book_->threadOf(process_, 2), seen);
-  EXPECT_EQ(book_->threadOf(process_, 1), living);
+  EXPECT_EQ(trace_->threadOf(process_, 1), living);
+  EXPECT_EQ(trace_->threadOf(process_, 2), seen);
+  trace_->threadInfo(seen).exitNs = 2 * kSecond;
+  for (int round = 1; round < 20; ++round) trace_->settleThreads(startOf(kThreads) + 2 * round * kSecond);
+  EXPECT_NE(trace_->threadOf(process_, 2), seen);
+  EXPECT_EQ(trace_->threadOf(process_, 1), living);
 }
 
 TEST_F(ManyThreads, ADrainerThatWasHeldUpForgetsNobodyAtOnce) {
   const ThreadId id = enters(kSecond);
   leaves(id, 2 * kSecond);
-  book_->settleThreads(3 * kSecond);
-  book_->settleThreads(1000 * kSecond);
-  EXPECT_EQ(book_->threadOf(process_, 5), id);
+  trace_->settleThreads(3 * kSecond);
+  trace_->settleThreads(1000 * kSecond);
+  EXPECT_EQ(trace_->threadOf(process_, 5), id);
 }
 
 TEST_F(ManyThreads, ASavedStateGoesOnBehindThoseThatAreWritten) {
   comeAndGo([](std::uint32_t i) { return 100 + i; });
-  recording::TraceBook again = saveAndLoad();
-  EXPECT_EQ(again.threadCount(), book_->threadCount());
+  recording::TraceState again = saveAndLoad();
+  EXPECT_EQ(again.threadCount(), trace_->threadCount());
   EXPECT_EQ(again.threadOf(process_, 100 + kThreads), ids_.back());
   EXPECT_EQ(again.enterThread(process_, 7, kThreads * kSecond).value, ids_.back().value + 1);
 }

@@ -44,7 +44,7 @@ class RemovalTest : public RecordingTest {
   [[nodiscard]] fs::path aroundTo(const fs::path& target) const {
     return "/dev/shm/lacuna-a/../../.." + target.string();
   }
-  void expectVictimIsWhole() const {
+  void expectVictimIsComplete() const {
     EXPECT_TRUE(fs::exists(victim() / "precious"));
     EXPECT_TRUE(fs::exists(victim() / "1-0.lcr"));
   }
@@ -62,7 +62,7 @@ TEST_F(RemovalTest, DeletesNoFolderThatALinkReachesThroughAnother) {
   ASSERT_TRUE(fs::exists(recordingDir() / kSharedLink / "precious")) << "the link leads there";
   const Status removed = removeRecording(recordingDir());
   if (made) fs::remove(stepping);
-  expectVictimIsWhole();
+  expectVictimIsComplete();
   ASSERT_FALSE(removed.ok());
   EXPECT_NE(removed.error().message.find("stays"), std::string::npos) << removed.error().message;
   EXPECT_FALSE(fs::exists(recordingDir()));
@@ -77,7 +77,7 @@ TEST_F(RemovalTest, RecoveryRefusesALinkThatLeadsElsewhere) {
   EXPECT_FALSE(fs::exists(trace()));
   fs::remove(recordingDir() / kSharedLink);
   ASSERT_OK(recover(recordingDir(), trace()));
-  expectVictimIsWhole();
+  expectVictimIsComplete();
 }
 
 TEST_F(RemovalTest, DeletesNoSegmentsOfAnotherRecording) {
@@ -112,7 +112,7 @@ TEST_F(RemovalTest, LeavesWhatNoRecordingMakesAndNamesIt) {
   EXPECT_FALSE(fs::exists(recordingDir() / "7.failed"));
   EXPECT_FALSE(readSettings(recordingDir()).ok());
   EXPECT_TRUE(segments == recordingDir() || !fs::exists(segments));
-  expectVictimIsWhole();
+  expectVictimIsComplete();
 }
 
 /// The names of what is deleted in some folders, in order.
@@ -172,7 +172,7 @@ TEST_F(RemovalTest, WhatAnInterruptedRemovalLeavesIsNoRecordingAndItsTraceIsName
   EXPECT_FALSE(fs::exists(home_ / "recovered.lcn"));
 }
 
-TEST_F(RemovalTest, ATraceThatIsWholeIsNoFailureForWhatOthersPutBesideIt) {
+TEST_F(RemovalTest, ACompleteTraceIsNoFailureWhereOthersPutFilesBesideIt) {
   makeRecording();
   auto drainer = Drainer::create(recordingDir(), trace());
   ASSERT_OK(drainer);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "lacuna/prof/said.h"
+#include "lacuna/prof/announced.h"
 #include "libprof/record/recorded.h"
 
 namespace lacuna::prof {
@@ -171,28 +171,28 @@ TEST_F(SessionTest, RowsOfAnyTableAreRenumbered) {
 TEST_F(SessionTest, WhatAQueueSaysBecomesItsRows) {
   auto session = Session::start(trace());
   const LacunaName domain = lacunaName("lacuna.rt");
-  const SaidMemory memory{.address = 0x1000,
-                          .bytes = 256,
-                          .sequence = 6,
-                          .op = lacunaName("linear"),
-                          .tensor = lacunaName("weight"),
-                          .queue = 0,
-                          .action = 0,
-                          .role = static_cast<std::uint8_t>(MemoryRole::Parameter)};
+  const AnnouncedMemory memory{.address = 0x1000,
+                               .bytes = 256,
+                               .sequence = 6,
+                               .op = lacunaName("linear"),
+                               .tensor = lacunaName("weight"),
+                               .queue = 0,
+                               .action = 0,
+                               .role = static_cast<std::uint8_t>(MemoryRole::Parameter)};
   recordMemory(memory);
-  const SaidExecution inPlace{.correlation = 41, .sequence = 7};
+  const AnnouncedExecution inPlace{.correlation = 41, .sequence = 7};
   lacunaPushExecution_(domain, lacunaName("linear"), lacunaName("execution"), &inPlace);
-  const SaidExecution copy{.correlation = 42,
-                           .sequence = 8,
-                           .bytes = 4096,
-                           .enqueueStartNs = 5000,
-                           .enqueueNs = 90,
-                           .enqueueThread = static_cast<std::uint32_t>(::gettid()),
-                           .kind = 1};
+  const AnnouncedExecution copy{.correlation = 42,
+                                .sequence = 8,
+                                .bytes = 4096,
+                                .enqueueStartNs = 5000,
+                                .enqueueNs = 90,
+                                .enqueueThread = static_cast<std::uint32_t>(::gettid()),
+                                .kind = 1};
   lacunaPushExecution_(domain, lacunaName("copy"), 0, &copy);
   lacunaDomainRangePop(domain);
   lacunaDomainRangePop(domain);
-  const SaidWait wait{.sequence = 8, .queue = 0, .kind = 1};
+  const AnnouncedWait wait{.sequence = 8, .queue = 0, .kind = 1};
   lacunaPushWait_(domain, lacunaName("item"), 0, &wait);
   lacunaDomainRangePop(domain);
   ASSERT_OK((*session).stop());
@@ -236,8 +236,8 @@ TEST_F(SessionTest, WhatAQueueSaysBecomesItsRows) {
 
 TEST_F(SessionTest, ExecutionThatIsCutOffIsAnUnfinishedKernel) {
   auto session = Session::start(trace());
-  const SaidExecution said{.correlation = 5, .sequence = 1};
-  lacunaPushExecution_(lacunaName("lacuna.rt"), lacunaName("matmul"), 0, &said);
+  const AnnouncedExecution announced{.correlation = 5, .sequence = 1};
+  lacunaPushExecution_(lacunaName("lacuna.rt"), lacunaName("matmul"), 0, &announced);
   ASSERT_OK((*session).stop());
   Trace file(trace());
   const auto kernels = file.rows<Kernel>();

@@ -174,18 +174,18 @@ TEST_F(TruncatedFileTest, OneProcessDoesNotTakeAnothersEvents) {
               for (int i = 0; i < 500; ++i) lacunaMark(lacunaName("of the other"));
             }),
             0);
-  const auto whole = recording::listRecording(recordingDir()).recorders;
-  ASSERT_EQ(whole.size(), 1u);
+  const auto full = recording::listRecording(recordingDir()).recorders;
+  ASSERT_EQ(full.size(), 1u);
   const fs::path kept = home_ / "kept.lcr";
-  fs::copy(whole[0], kept);  // out of the way of the program that shortens all
-  fs::remove(whole[0]);
+  fs::copy(full[0], kept);  // out of the way of the program that shortens all
+  fs::remove(full[0]);
   EXPECT_EQ(inChild([&] {
               auto drainer = Drainer::create(recordingDir(), trace());
               const pid_t program = forkChild([&] { recordAndShorten(0); });
               await('m');
               if (!drainer->flush().ok() || write(toChild_[1], "g", 1) != 1) _exit(5);
               await('t');
-              fs::copy(kept, recordingDir() / whole[0].filename());
+              fs::copy(kept, recordingDir() / full[0].filename());
               const bool finished = drainer->finish().ok();
               kill(program, SIGKILL);
               waitpid(program, nullptr, 0);

@@ -37,9 +37,9 @@ struct Network {
     const Function deeper = [this](const Tensor& in) { return gelu(second(in)); };
     return tanh(inner ? checkpoint(deeper, y) : deeper(y));
   }
-  Tensor operator()(const Tensor& x, bool whole) {
+  Tensor operator()(const Tensor& x, bool asOne) {
     const Function segment = [this](const Tensor& in) { return middle(in); };
-    return last(whole ? checkpoint(segment, x) : segment(x));
+    return last(asOne ? checkpoint(segment, x) : segment(x));
   }
   [[nodiscard]] Tensors parameters() const {
     Tensors all;
@@ -51,13 +51,13 @@ struct Network {
 };
 
 /// All gradients of a training step, the running statistics, and the random number that comes next.
-std::vector<std::vector<double>> step(bool whole, bool inner, bool inputWantsGradient) {
+std::vector<std::vector<double>> step(bool asOne, bool inner, bool inputWantsGradient) {
   manualSeed(7);
   Network net;
   net.inner = inner;
   Tensor x = randn({8, 6});
   if (inputWantsGradient) x.setRequiresGrad();
-  for (int i = 0; i < 2; ++i) sum(square(net(x, whole))).backward();
+  for (int i = 0; i < 2; ++i) sum(square(net(x, asOne))).backward();
   std::vector<std::vector<double>> all;
   for (const Tensor& parameter : net.parameters()) all.push_back(parameter.grad().toVector<double>());
   if (inputWantsGradient) all.push_back(x.grad().toVector<double>());

@@ -29,7 +29,7 @@ TEST(Queue, ErrorsSurfaceAtTheNextWaitWithTheOperator) {
   const Tensor picked = embedding(table, fromVector<std::int64_t>({1, 7}, {2}));
   EXPECT_THAT([] { synchronize(); },
               ThrowsMessage<Error>(HasSubstr("embedding: index 7 is outside dimension 0 of [3,2]")));
-  EXPECT_NO_THROW(synchronize()) << "it is told once";
+  EXPECT_NO_THROW(synchronize()) << "it is reported once";
 }
 
 TEST(Queue, KeepsTheOrderOfManyMoreTasksThanItHolds) {
@@ -186,7 +186,7 @@ TEST(Queue, WithoutItsThreadErrorsSurfaceAtTheCall) {
   }
   const auto refused = ThrowsMessage<Error>("embedding: index 7 is outside dimension 0 of [3,2]");
   EXPECT_THAT([] { (void)outOfRange(); }, refused);
-  EXPECT_NO_THROW(synchronize()) << "it is told once";
+  EXPECT_NO_THROW(synchronize()) << "it is reported once";
   EXPECT_THAT([] { (void)outOfRange(); }, refused);
   EXPECT_EQ(sum(ones({4})).item(), 4);
 }

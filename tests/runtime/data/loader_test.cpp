@@ -457,9 +457,9 @@ TEST(LoaderTimeout, AHungWorkerProcessIsAnErrorAndIsKilled) {
   });
   expectBatch3Missing([&](milliseconds timeout) {
     DataLoader loader(hanging, hurried(WorkerKind::Process, timeout));
-    std::string said = messageOf([&] { drain(loader); });
-    EXPECT_FALSE(hasChildren()) << said;
-    return said;
+    std::string failure = messageOf([&] { drain(loader); });
+    EXPECT_FALSE(hasChildren()) << failure;
+    return failure;
   });
 }
 
@@ -801,7 +801,7 @@ std::size_t settledAt(const SharedCounter& counter, std::size_t wanted) {
   return *counter;
 }
 
-TEST_P(Loader, FetchesAheadAsFarAsItWasTold) {
+TEST_P(Loader, FetchesAheadAsFarAsConfigured) {
   constexpr std::size_t kBatch = 2;
   for (const unsigned prefetch : {1U, 2U, 4U}) {
     const SharedCounter fetched;
@@ -838,11 +838,11 @@ TEST(LoaderTimeout, IsFollowedByAnEpochWithNewWorkers) {
         while (!context.stopping()) std::this_thread::sleep_for(milliseconds(1));
       });
       DataLoader loader(once, oneAtATimeEach(2, kind, timeout));
-      const std::string said = messageOf([&] { drain(loader); });
+      const std::string failure = messageOf([&] { drain(loader); });
       // Where the machine is held up in this epoch the next loader is given more time, too.
       std::size_t delivered = 0;
       (void)messageOf([&] { delivered = drain(loader).size(); });
-      return delivered == 8 ? said : std::string("the epoch after it was not whole");
+      return delivered == 8 ? failure : std::string("the epoch after it was not whole");
     });
   }
 }

@@ -77,7 +77,7 @@ Tensor bytesOf(std::int64_t count, std::uint8_t value) {
 }
 
 /// The bytes that the worker's end writes to send `outcome`.
-std::string saidFor(const LoaderOutcome& outcome) {
+std::string bytesFor(const LoaderOutcome& outcome) {
   Stream stream;
   OutcomeSender sender(stream.worker(), kSlots);
   EXPECT_TRUE(sender.send(outcome));
@@ -90,16 +90,17 @@ std::string saidFor(const LoaderOutcome& outcome) {
 }
 
 TEST(Wire, AMessageThatStopsInTheMiddleIsKeptUntilItGoesOn) {
-  const std::string said = saidFor({7, {}, "the picture is broken"});
-  for (std::size_t cut = 0; cut < said.size(); ++cut) {
+  const std::string bytes = bytesFor({7, {}, "the picture is broken"});
+  for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
     Stream stream;
     OutcomeReceiver receiver(stream.loader(), kSlots);
     LoaderOutcome outcome;
-    ASSERT_EQ(::write(stream.worker(), said.data(), cut), static_cast<ssize_t>(cut));
+    ASSERT_EQ(::write(stream.worker(), bytes.data(), cut), static_cast<ssize_t>(cut));
     ASSERT_EQ(receiver.receive(outcome), Received::Partly) << cut;
     ASSERT_EQ(receiver.receive(outcome), Received::Partly) << cut;
-    ASSERT_EQ(::write(stream.worker(), said.data() + cut, said.size() - cut), static_cast<ssize_t>(said.size() - cut));
-    ASSERT_EQ(receiver.receive(outcome), Received::Whole) << cut;
+    ASSERT_EQ(::write(stream.worker(), bytes.data() + cut, bytes.size() - cut),
+              static_cast<ssize_t>(bytes.size() - cut));
+    ASSERT_EQ(receiver.receive(outcome), Received::Complete) << cut;
     EXPECT_EQ(outcome.ticket, 7u);
     EXPECT_EQ(outcome.error, "the picture is broken");
     stream.closeWorker();
@@ -108,11 +109,11 @@ TEST(Wire, AMessageThatStopsInTheMiddleIsKeptUntilItGoesOn) {
 }
 
 TEST(Wire, AWorkerThatEndsInTheMiddleOfAMessageIsGone) {
-  const std::string said = saidFor({7, {}, "the picture is broken"});
+  const std::string bytes = bytesFor({7, {}, "the picture is broken"});
   Stream stream;
   OutcomeReceiver receiver(stream.loader(), kSlots);
   LoaderOutcome outcome;
-  ASSERT_EQ(::write(stream.worker(), said.data(), 50), 50);
+  ASSERT_EQ(::write(stream.worker(), bytes.data(), 50), 50);
   stream.closeWorker();
   EXPECT_EQ(receiver.receive(outcome), Received::Gone);
 }
@@ -127,7 +128,7 @@ TEST(Wire, BatchesFollowEachOtherThroughBuffersThatGrow) {
     if (i % 2 == 0) continue;  // two at a time
     for (const std::uint64_t ticket : {i - 1, i}) {
       LoaderOutcome outcome;
-      ASSERT_EQ(receiver.receive(outcome), Received::Whole);
+      ASSERT_EQ(receiver.receive(outcome), Received::Complete);
       EXPECT_EQ(outcome.ticket, ticket);
       EXPECT_EQ(outcome.batch.at(0).numel(), static_cast<std::int64_t>(ticket % 3 * 1000 * (ticket + 1)));
       EXPECT_THAT(outcome.batch[0].toVector<std::uint8_t>(), testing::Each(ticket));
@@ -145,7 +146,7 @@ TEST(Wire, ABatchOfTooManyTensorsIsRefusedAndTheNextOneSent) {
   ASSERT_TRUE(sender.send({2, {bytesOf(3, 9)}, ""}));
   OutcomeReceiver receiver(stream.loader(), kSlots);
   LoaderOutcome outcome;
-  ASSERT_EQ(receiver.receive(outcome), Received::Whole);
+  ASSERT_EQ(receiver.receive(outcome), Received::Complete);
   EXPECT_EQ(outcome.ticket, 2u);
 }
 
@@ -176,13 +177,13 @@ void sendWith(int socket, std::string message, int file) {
 }
 
 /// The message for a batch of bytes in two dimensions, with others in their place.
-std::string saidWithDims(std::array<std::int64_t, 2> dims) {
+std::string bytesWithDims(std::array<std::int64_t, 2> dims) {
   const std::array<std::int64_t, 2> sound{11, 13};
-  std::string said = saidFor({7, {emptyHost({11, 13}, DType::U8)}, ""});
+  std::string bytes = bytesFor({7, {emptyHost({11, 13}, DType::U8)}, ""});
   const std::string_view was(reinterpret_cast<const char*>(sound.data()), sizeof sound);
-  const std::size_t at = said.find(was);
+  const std::size_t at = bytes.find(was);
   EXPECT_NE(at, std::string::npos);
-  return said.replace(at, sizeof dims, reinterpret_cast<const char*>(dims.data()), sizeof dims);
+  return bytes.replace(at, sizeof dims, reinterpret_cast<const char*>(dims.data()), sizeof dims);
 }
 
 TEST(Wire, ATensorLargerThanItsBufferIsRefusedBeforeMemoryIsTakenForIt) {
@@ -194,7 +195,7 @@ TEST(Wire, ATensorLargerThanItsBufferIsRefusedBeforeMemoryIsTakenForIt) {
     OutcomeReceiver receiver(stream.loader(), kSlots);
     LoaderOutcome outcome;
     const SharedBuffer buffer = SharedBuffer::create(4096);
-    sendWith(stream.worker(), saidWithDims(dims), buffer.file());
+    sendWith(stream.worker(), bytesWithDims(dims), buffer.file());
     EXPECT_THAT([&] { (void)receiver.receive(outcome); },
                 testing::ThrowsMessage<Error>(testing::HasSubstr("makes no sense")))
         << dims[0] << " x " << dims[1];
@@ -207,7 +208,7 @@ TEST(Wire, AMemoryFileThatCouldBeShortenedIsRefused) {
   LoaderOutcome outcome;
   const Descriptor file(::memfd_create("unsealed", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
-  sendWith(stream.worker(), saidWithDims({11, 13}), file.get());
+  sendWith(stream.worker(), bytesWithDims({11, 13}), file.get());
   EXPECT_THAT([&] { (void)receiver.receive(outcome); },
               testing::ThrowsMessage<Error>(testing::HasSubstr("makes no sense")));
 }
@@ -236,12 +237,12 @@ TEST(Wire, BatchesAreSentAcrossSignals) {
   }
   std::atomic<pid_t> id = 0;
   std::atomic<bool> ended = false;
-  bool whole = false;
+  bool complete = false;
   std::thread worker([&] {
     OutcomeSender sender(stream.worker(), kSlots);
     id = ::gettid();
-    whole = sender.send({1, {bytesOf(100, 5)}, std::string(300'000, 'e')});
-    if (!whole) stream.closeWorker();
+    complete = sender.send({1, {bytesOf(100, 5)}, std::string(300'000, 'e')});
+    if (!complete) stream.closeWorker();
     ended = true;
   });
   while (Interruptions::seen() < 20 && !ended) {
@@ -255,8 +256,8 @@ TEST(Wire, BatchesAreSentAcrossSignals) {
   Received received = Received::Partly;
   while (received == Received::Partly) received = receiver.receive(outcome);
   worker.join();
-  EXPECT_TRUE(whole);
-  ASSERT_EQ(received, Received::Whole);
+  EXPECT_TRUE(complete);
+  ASSERT_EQ(received, Received::Complete);
   EXPECT_EQ(outcome.error.size(), 300'000u);
   EXPECT_THAT(outcome.batch.at(0).toVector<std::uint8_t>(), testing::Each(5));
 }

@@ -16,7 +16,7 @@
 #include "lacuna/runtime/optim.h"
 #include "runtime/instrument/tool.h"
 
-const bool tool::kTakesWhole = false;
+const bool tool::kTakesCompleteOperators = false;
 
 /// docs/nvtx-schema.md describes what the runtime reports, no more and no less: the page's tables next to what a tool
 /// hears.
@@ -142,7 +142,7 @@ std::string schemaOf(const std::string& type) {
   return type == "none" ? "" : "no payload " + type;
 }
 
-TEST_F(NvtxPage, DescribesEveryEventThatIsSaid) {
+TEST_F(NvtxPage, DescribesEveryEventThatIsEmitted) {
   const std::vector<Row> rows = tableOf("event");
   ASSERT_GT(rows.size(), 8u);
   std::set<std::string> unknown;
@@ -157,7 +157,7 @@ TEST_F(NvtxPage, DescribesEveryEventThatIsSaid) {
   EXPECT_THAT(unknown, ElementsAre());
 }
 
-TEST_F(NvtxPage, DescribesNothingThatIsNotSaid) {
+TEST_F(NvtxPage, DescribesNothingThatIsNotEmitted) {
   const std::vector<tool::Event> events = tool::events();
   for (const Row& row : tableOf("event")) {
     if (row[1] == "counter") continue;

@@ -32,7 +32,7 @@ using Events = std::vector<tool::Event>;
 
 /// The events of all threads while `body` runs, and until the queue has run it.
 template <class Body>
-Events said(const Body& body) {
+Events eventsOf(const Body& body) {
   synchronize();
   const std::size_t before = tool::events().size();
   body();
@@ -90,7 +90,7 @@ struct Trained {
 
 TEST(OperatorPayload, LinksForwardAndBackwardAndNamesTheModuleInBoth) {
   Trained trained;
-  const Events events = said([&] { trained.step(); });
+  const Events events = eventsOf([&] { trained.step(); });
   for (const auto& [name, module] : {std::pair("linear", "net.0"), std::pair("tanh", "net.1"), std::pair("sum", "")}) {
     const Events forward = operators(events, name);
     ASSERT_THAT(forward, SizeIs(1)) << name;
@@ -108,7 +108,7 @@ TEST(OperatorPayload, LinksForwardAndBackwardAndNamesTheModuleInBoth) {
 }
 
 TEST(OperatorPayload, ListsTypesAndShapesOfInputs) {
-  const Events events = said([] { (void)matmul(ones({2, 3}), ones({3, 5}, {DType::F32})); });
+  const Events events = eventsOf([] { (void)matmul(ones({2, 3}), ones({3, 5}, {DType::F32})); });
   ASSERT_THAT(operators(events, "matmul"), SizeIs(1));
   EXPECT_THAT(operators(events, "matmul")[0], text("shapes", "f32[2,3] f32[3,5]"));
 }
@@ -116,7 +116,7 @@ TEST(OperatorPayload, ListsTypesAndShapesOfInputs) {
 TEST(ExecutionPayload, HasTheCorrelationOfItsOperatorAndCountsUp) {
   const Tensor x = ones({300, 300});
   Tensor y;
-  const Events events = said([&] { y = matmul(x, x) + x; });
+  const Events events = eventsOf([&] { y = matmul(x, x) + x; });
   const Events executions = ofSchema(events, LACUNA_RT_EXECUTION_SCHEMA);
   ASSERT_THAT(executions, SizeIs(2));
   for (std::size_t i = 0; i < 2; ++i) {
@@ -137,7 +137,7 @@ TEST(ExecutionPayload, HasALaunchCallThatLastsAsLongAsItWaitedForRoom) {
   const Tensor large = ones({kLarge, kLarge});
   Tensor x = zeros({1 << 16});
   const Tensor one = ones({1 << 16});
-  const Events executions = ofSchema(said([&] {
+  const Events executions = ofSchema(eventsOf([&] {
                                        const Tensor product = matmul(large, large);
                                        for (std::size_t i = 0; i < kTasks; ++i) x.add_(one);
                                      }),
@@ -180,7 +180,7 @@ TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
       options.workers = static_cast<unsigned>(workers);
       options.kind = kind;
       options.pin = pinned;
-      for (const tool::Event& event : memory(said([&] { trainFrom(options); }), LACUNA_RT_MEMORY_ALLOCATE)) {
+      for (const tool::Event& event : memory(eventsOf([&] { trainFrom(options); }), LACUNA_RT_MEMORY_ALLOCATE)) {
         EXPECT_NE(event.texts.at("op"), "") << event.numbers.at("bytes") << " bytes, role " << event.numbers.at("role");
         askers.insert(event.texts.at("op"));
       }
@@ -188,7 +188,7 @@ TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
   }
   tellOwnKnobs(true);
   const Events own =
-      memory(said([] { (void)std::pair(empty({99}), emptyHost({99}, DType::F32)); }), LACUNA_RT_MEMORY_ALLOCATE);
+      memory(eventsOf([] { (void)std::pair(empty({99}), emptyHost({99}, DType::F32)); }), LACUNA_RT_MEMORY_ALLOCATE);
   for (const tool::Event& event : own) askers.insert(event.texts.at("op"));
   for (const char* asker : {"rand", "randn", "linear", "fill", "loader.fetch", "loader.wait", "empty", "empty_host"})
     EXPECT_THAT(askers, Contains(asker));
@@ -197,7 +197,7 @@ TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
 TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {
   const Tensor x = ones({300, 300});
   Tensor y;
-  const Events events = said([&] { y = sqrt(x); });
+  const Events events = eventsOf([&] { y = sqrt(x); });
   const Events allocations = memory(events, LACUNA_RT_MEMORY_ALLOCATE);
   ASSERT_THAT(allocations, SizeIs(1));
   EXPECT_THAT(allocations[0],
@@ -208,7 +208,7 @@ TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {
   EXPECT_EQ(allocations[0].numbers.at("sequence") + 1, execution.numbers.at("sequence"))
       << "valid for what comes after";
 
-  const Events later = said([&] {
+  const Events later = eventsOf([&] {
     const Tensor z = y * 2.0;
     y = {};
   });
@@ -220,7 +220,7 @@ TEST(MemoryPayload, SaysBytesRoleOperatorAndPlaceInTheQueue) {
 
 TEST(MemoryPayload, TellsRolesApart) {
   Trained trained;
-  const Events events = said([&] { trained.step(); });
+  const Events events = eventsOf([&] { trained.step(); });
   const Events allocations = memory(events, LACUNA_RT_MEMORY_ALLOCATE);
   EXPECT_THAT(allocations, Contains(AllOf(text("op", "linear"), number("role", LACUNA_RT_ROLE_ACTIVATION))));
   for (const tool::Event& allocation : allocations) {
@@ -229,12 +229,12 @@ TEST(MemoryPayload, TellsRolesApart) {
     EXPECT_TRUE(gradient || !op.ends_with(".backward")) << op;
   }
   optim::Adam adam(trained.net.parameters(), {.rate = 0.1});
-  const Events update = said([&] {
+  const Events update = eventsOf([&] {
     sum(trained.net(trained.x)).backward();
     adam.step();
   });
   EXPECT_THAT(memory(update, LACUNA_RT_MEMORY_ALLOCATE), Contains(number("role", LACUNA_RT_ROLE_OPTIMIZER)));
-  const Events host = said([] { (void)emptyHost({100}, DType::F32); });
+  const Events host = eventsOf([] { (void)emptyHost({100}, DType::F32); });
   EXPECT_THAT(memory(host, LACUNA_RT_MEMORY_ALLOCATE).at(0), number("role", LACUNA_RT_ROLE_INPUT));
 }
 
@@ -242,7 +242,7 @@ TEST(MemoryPayload, TellsRolesApart) {
 TEST(MemoryPayload, OfALibrarysScratchIsAWorkspaceOfTheOperator) {
   const Tensor weight = ones({32, 32, 3, 3}).setRequiresGrad();
   const Tensor x = ones({2, 32, 16, 16}).setRequiresGrad();
-  const Events events = said([&] { sum(conv2d(x, weight, {}, {.padding = 1})).backward(); });
+  const Events events = eventsOf([&] { sum(conv2d(x, weight, {}, {.padding = 1})).backward(); });
   const auto isWorkspace = number("role", LACUNA_RT_ROLE_WORKSPACE);
   EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_ALLOCATE), Contains(isWorkspace));
   EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE), IsEmpty());
@@ -250,20 +250,20 @@ TEST(MemoryPayload, OfALibrarysScratchIsAWorkspaceOfTheOperator) {
 
 TEST(MemoryPayload, OfExternalMemoryNamesItsOwner) {
   char buffer[64];
-  const Events events = said([&] {
+  const Events events = eventsOf([&] {
     externalMemory(buffer, sizeof buffer, "gloo", true);
     externalMemory(buffer, sizeof buffer, "gloo", false);
   });
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(buffer));
   for (const auto action : {LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE, LACUNA_RT_MEMORY_EXTERNAL_FREE}) {
-    const Events told = memory(events, action);
-    ASSERT_THAT(told, SizeIs(1));
-    EXPECT_THAT(told[0], AllOf(number("address", address), number("bytes", 64), text("op", "gloo")));
+    const Events found = memory(events, action);
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_THAT(found[0], AllOf(number("address", address), number("bytes", 64), text("op", "gloo")));
   }
 }
 
-TEST(MemoryPayload, IsNotToldOfMeta) {
-  const Events events = said([] {
+TEST(MemoryPayload, IsNotReportedForMeta) {
+  const Events events = eventsOf([] {
     const StepScope step(0);
     const Tensor x = ones({1 << 22}, {DType::F32, kMeta});
     Tensor y = x + x;
@@ -276,7 +276,7 @@ TEST(MemoryPayload, IsNotToldOfMeta) {
 }
 
 /// The name of `tensor` in the last allocation at its address.
-std::string toldName(const Events& events, const Tensor& tensor) {
+std::string reportedName(const Events& events, const Tensor& tensor) {
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
   std::string name = "(none)";
   bool held = false;
@@ -293,32 +293,32 @@ std::string toldName(const Events& events, const Tensor& tensor) {
 
 TEST(MemoryPayload, OfParametersHasTheirPath) {
   std::unique_ptr<nn::Sequential> net;
-  const Events events = said([&] {
+  const Events events = eventsOf([&] {
     net = std::make_unique<nn::Sequential>();
     net->add<nn::Linear>(40, 30).add<nn::BatchNorm2d>(30).add<nn::Embedding>(5, 8);
     net->nameTree("net");
   });
   for (const auto& all : {net->namedParameters(), net->namedBuffers()}) {
-    for (const auto& [name, tensor] : all) EXPECT_EQ(toldName(events, tensor), "net." + name);
+    for (const auto& [name, tensor] : all) EXPECT_EQ(reportedName(events, tensor), "net." + name);
   }
-  const Events again = said([&] { net->nameTree("net"); });
+  const Events again = eventsOf([&] { net->nameTree("net"); });
   EXPECT_THAT(ofSchema(again, LACUNA_RT_MEMORY_SCHEMA), IsEmpty()) << "that is no news";
 }
 
 TEST(MemoryPayload, OfATensorThatGetsARoleHasThatRole) {
   Tensor x;
-  const Events events = said([&] {
+  const Events events = eventsOf([&] {
     x = ones({100});
     x.setName("mask").setRole(Role::Input);
   });
-  EXPECT_EQ(toldName(events, x), "mask");
+  EXPECT_EQ(reportedName(events, x), "mask");
   EXPECT_THAT(memory(events, LACUNA_RT_MEMORY_ALLOCATE).back(),
               AllOf(number("role", LACUNA_RT_ROLE_INPUT), number("bytes", 400), text("op", "fill")));
   EXPECT_EQ(memoryStats().activeByRole[static_cast<std::size_t>(Role::Input)] >= 400, true);
 }
 
 /// Values of a knob that the process reported so far.
-std::vector<std::string> toldValues(const char* knob) {
+std::vector<std::string> reportedValues(const char* knob) {
   std::vector<std::string> values;
   for (const tool::Event& event : ofSchema(tool::events(), LACUNA_RT_KNOB_SCHEMA)) {
     if (event.texts.at("name") == knob) values.push_back(event.texts.at("value"));
@@ -337,7 +337,7 @@ void runALoader(std::size_t batch, unsigned workers, unsigned prefetch) {
 }
 
 /// A program that reports nothing itself. Reported values stay for the whole process.
-TEST(OwnKnobs, AreToldOnceWithTheirFirstValue) {
+TEST(OwnKnobs, AreReportedOnceWithTheirFirstValue) {
   tellOwnKnobs(false);
   runALoader(7, 1, 7);
   tellOwnKnobs(true);
@@ -352,8 +352,8 @@ TEST(OwnKnobs, AreToldOnceWithTheirFirstValue) {
   const std::pair<const char*, const char*> kExpected[] = {
       {"loader.prefetch", "5"},  {"loader.processes", "off"}, {"loader.pin", "off"}, {"batch", "3"},
       {"optimizer.fused", "on"}, {"zero_grad", "zero"},       {"debug", "on"}};
-  for (const auto& [knob, value] : kExpected) EXPECT_THAT(toldValues(knob), testing::ElementsAre(value)) << knob;
-  EXPECT_THAT(toldValues("loader.workers"), SizeIs(1)) << "the program's own, where it told one before";
+  for (const auto& [knob, value] : kExpected) EXPECT_THAT(reportedValues(knob), testing::ElementsAre(value)) << knob;
+  EXPECT_THAT(reportedValues("loader.workers"), SizeIs(1)) << "the program's own, where it reported one before";
 }
 
 /// A tool keeps a registered text for good, so a program that registers one per event leaks.
@@ -367,10 +367,10 @@ TEST(Knobs, RegisterEachTextOnce) {
 
 TEST(OwnKnobs, GiveWayToThoseOfTheProgram) {
   knob("loader.workers", "11");
-  const std::size_t told = toldValues("loader.workers").size();
+  const std::size_t found = reportedValues("loader.workers").size();
   runALoader(1, 2, 2);
-  EXPECT_THAT(toldValues("loader.workers"), SizeIs(told));
-  EXPECT_EQ(toldValues("loader.workers").back(), "11");
+  EXPECT_THAT(reportedValues("loader.workers"), SizeIs(found));
+  EXPECT_EQ(reportedValues("loader.workers").back(), "11");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace lacuna::rt {
 namespace {
 
-TEST(LoaderDepth, IsToldWhenABatchIsTaken) {
+TEST(LoaderDepth, IsReportedWhenABatchIsTaken) {
   for (const WorkerKind kind : {WorkerKind::Thread, WorkerKind::Process}) {
     LoaderOptions options;
     options.workers = 2;

@@ -149,9 +149,9 @@ std::uint64_t stamp() {
   const std::lock_guard lock(state().mutex);
   return ++state().stamp;
 }
-void whole(nvtxDomainHandle_t, const LacunaRtWhole* said) {
+void complete(nvtxDomainHandle_t, const LacunaRtWhole* report) {
   const std::lock_guard lock(state().mutex);
-  keep({.form = "whole", .message = textOf(reinterpret_cast<const void*>(said->name)), .whole = *said});
+  keep({.form = "complete", .message = textOf(reinterpret_cast<const void*>(report->name)), .complete = *report});
 }
 void memory(nvtxDomainHandle_t, const LacunaRtMemory*) {
   const std::lock_guard lock(state().mutex);
@@ -183,9 +183,9 @@ int NVTX_API attachExtension(nvtxExtModuleInfo_t* module) {
   } else if (module->moduleId == NVTX_EXT_COUNTERS_MODULEID) {
     set(NVTX3EXT_CBID_nvtxCounterRegister, registerCounter);
     set(NVTX3EXT_CBID_nvtxCounterSampleInt64, sample);
-  } else if (module->moduleId == LACUNA_RT_MODULE_ID && kTakesWhole) {
+  } else if (module->moduleId == LACUNA_RT_MODULE_ID && kTakesCompleteOperators) {
     set(LACUNA_RT_SLOT_STAMP, stamp);
-    set(LACUNA_RT_SLOT_WHOLE, whole);
+    set(LACUNA_RT_SLOT_WHOLE, complete);
     set(LACUNA_RT_SLOT_MEMORY, memory);
   } else {
     return 0;

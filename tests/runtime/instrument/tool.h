@@ -14,18 +14,18 @@
 /// An NVTX tool of its own, linked into the test: it knows nothing of Lacuna, and keeps what the runtime reports.
 namespace tool {
 
-/// Each test program defines it: whether the tool takes operators whole.
-extern const bool kTakesWhole;
+/// Each test program defines it: whether the tool takes complete operators.
+extern const bool kTakesCompleteOperators;
 
 struct Event {
-  std::string form;  ///< "push", "pop", "mark", "whole"
+  std::string form;  ///< "push", "pop", "mark", "complete"
   std::string message = {};
   std::string category = {};
   std::string payload = {};                          ///< name of its schema; empty for none
   bool fits = true;                                  ///< the payload is as large as its schema
   std::map<std::string, std::int64_t> numbers = {};  ///< fields of the payload, and of those that are texts the texts
   std::map<std::string, std::string> texts = {};
-  LacunaRtWhole whole{};
+  LacunaRtWhole complete{};
   std::thread::id thread{};
 };
 struct Field {

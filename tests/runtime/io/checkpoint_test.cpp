@@ -255,17 +255,17 @@ TEST_F(Checkpoint, RefusesADamagedFileAndChangesNothing) {
   for (const char* name : {"net", "adam"}) {
     const bool isNet = std::string_view(name) == "net";
     std::ifstream file(folder_ / name, std::ios::binary);
-    const std::string whole{std::istreambuf_iterator<char>(file), {}};
+    const std::string full{std::istreambuf_iterator<char>(file), {}};
     const auto load = [&](const std::string& bytes) {
       std::ofstream(folder_ / "damaged", std::ios::binary | std::ios::trunc) << bytes;
       isNet ? (void)loadModule(folder_ / "damaged", net) : loadOptimizer(folder_ / "damaged", adam);
     };
-    for (std::size_t length = 0; length < whole.size(); length += 1 + whole.size() / 97)
-      EXPECT_THROW(load(whole.substr(0, length)), Error) << name << " cut to " << length << " bytes";
+    for (std::size_t length = 0; length < full.size(); length += 1 + full.size() / 97)
+      EXPECT_THROW(load(full.substr(0, length)), Error) << name << " cut to " << length << " bytes";
     std::uint64_t header = 0;
-    std::memcpy(&header, whole.data(), sizeof header);
-    for (std::size_t at = sizeof header + header; at < whole.size(); at += 3) {
-      std::string flipped = whole;
+    std::memcpy(&header, full.data(), sizeof header);
+    for (std::size_t at = sizeof header + header; at < full.size(); at += 3) {
+      std::string flipped = full;
       flipped[at] = static_cast<char>(flipped[at] ^ 0x20);
       EXPECT_THROW(load(flipped), Error) << name << " with byte " << at << " changed";
     }

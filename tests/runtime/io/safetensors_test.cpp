@@ -78,9 +78,9 @@ TEST_F(Safetensors, WritesTheDocumentedLayout) {
 
 TEST_F(Safetensors, RefusesEveryTruncation) {
   saveTensors(path_, {{"a", ones({5})}, {"b", ones({3, 3})}});
-  const std::string whole = bytes();
-  for (std::size_t length = 0; length < whole.size(); ++length) {
-    write(whole.substr(0, length));
+  const std::string full = bytes();
+  for (std::size_t length = 0; length < full.size(); ++length) {
+    write(full.substr(0, length));
     EXPECT_NE(refusal(), "(accepted)") << length;
   }
 }
@@ -92,11 +92,11 @@ TEST_F(Safetensors, RefusesEveryFlippedBitAndNamesTheTensor) {
                {"second", fromVector<std::int64_t>({-7}, {})},
                {"third", fromVector<bool>({true, false, true}, {1, 3})}},
               {{"step", "100"}});
-  const std::string whole = bytes();
-  const std::size_t data = whole.size() - 3 * 4 - 8 - 3;
-  for (std::size_t at = 0; at < whole.size(); ++at) {
+  const std::string full = bytes();
+  const std::size_t data = full.size() - 3 * 4 - 8 - 3;
+  for (std::size_t at = 0; at < full.size(); ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
-      std::string damaged = whole;
+      std::string damaged = full;
       damaged[at] = static_cast<char>(damaged[at] ^ 1U << bit);
       write(damaged);
       const std::string why = refusal();

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-Tensor whole(DType type = DType::I64) {
+Tensor integers(DType type = DType::I64) {
   return arange(5, {type});
 }
 
@@ -26,22 +26,22 @@ std::string shown(DType type, std::vector<double> values) {
 }
 
 TEST(Integers, WithAFractionBecomeFloats) {
-  EXPECT_EQ((whole() / 2.0).toString(), shown(DType::F32, {0, 0.5, 1, 1.5, 2}));
-  EXPECT_EQ((whole(DType::I32) * 0.5).toString(), shown(DType::F32, {0, 0.5, 1, 1.5, 2}));
-  EXPECT_EQ((whole(DType::U8) * 2.5).toString(), shown(DType::F32, {0, 2.5, 5, 7.5, 10}));
-  EXPECT_EQ((whole() - 0.5).toString(), shown(DType::F32, {-0.5, 0.5, 1.5, 2.5, 3.5}));
-  EXPECT_EQ(pow(whole(), 0.5).slice(0, 4, 5).toString(), shown(DType::F32, {2}));
+  EXPECT_EQ((integers() / 2.0).toString(), shown(DType::F32, {0, 0.5, 1, 1.5, 2}));
+  EXPECT_EQ((integers(DType::I32) * 0.5).toString(), shown(DType::F32, {0, 0.5, 1, 1.5, 2}));
+  EXPECT_EQ((integers(DType::U8) * 2.5).toString(), shown(DType::F32, {0, 2.5, 5, 7.5, 10}));
+  EXPECT_EQ((integers() - 0.5).toString(), shown(DType::F32, {-0.5, 0.5, 1.5, 2.5, 3.5}));
+  EXPECT_EQ(pow(integers(), 0.5).slice(0, 4, 5).toString(), shown(DType::F32, {2}));
 }
 
 TEST(Integers, WithWholeNumbersStayWhatTheyAre) {
-  EXPECT_EQ((whole() * 3.0 + 1.0).toString(), shown(DType::I64, {1, 4, 7, 10, 13}));
-  EXPECT_EQ((whole(DType::U8) - 1.0).select(0, 0).item(), 255) << "wraps";
-  EXPECT_EQ((less(whole(), full({}, 2, {DType::I64})) + 1.0).toString(), shown(DType::I64, {2, 2, 1, 1, 1}));
-  EXPECT_THAT([] { (void)(whole(DType::U8) + 300.0); }, ThrowsMessage<Error>(HasSubstr("does not fit into u8")));
+  EXPECT_EQ((integers() * 3.0 + 1.0).toString(), shown(DType::I64, {1, 4, 7, 10, 13}));
+  EXPECT_EQ((integers(DType::U8) - 1.0).select(0, 0).item(), 255) << "wraps";
+  EXPECT_EQ((less(integers(), full({}, 2, {DType::I64})) + 1.0).toString(), shown(DType::I64, {2, 2, 1, 1, 1}));
+  EXPECT_THAT([] { (void)(integers(DType::U8) + 300.0); }, ThrowsMessage<Error>(HasSubstr("does not fit into u8")));
 }
 
 TEST(Integers, InPlaceWithAFractionIsRefused) {
-  Tensor x = whole(DType::I32);
+  Tensor x = integers(DType::I32);
   EXPECT_THAT([&] { x.mul_(0.5); }, ThrowsMessage<Error>(HasSubstr("mul_: 0.500000 in place on i32 would be cut off")));
   EXPECT_THAT([&] { x.add_(ones({5})); }, ThrowsMessage<Error>(HasSubstr("f32 in place on i32")));
   EXPECT_THAT([&] { x.add_(x, 0.5); }, ThrowsMessage<Error>(HasSubstr("cut off")));
@@ -51,11 +51,11 @@ TEST(Integers, InPlaceWithAFractionIsRefused) {
 }
 
 TEST(Integers, AreClampedToBoundsThatTheyCannotHold) {
-  EXPECT_EQ(clamp(whole(), 0, INFINITY).toString(), whole().toString());
-  EXPECT_EQ(clamp(whole(), -INFINITY, 3).toString(), shown(DType::I64, {0, 1, 2, 3, 3}));
-  EXPECT_EQ(clamp(whole(DType::I32), 0, 1e10).toString(), whole(DType::I32).toString());
-  EXPECT_EQ(clamp(whole(DType::U8), -1, 300).toString(), whole(DType::U8).toString());
-  EXPECT_EQ(clamp(whole(), 0.5, 2.5).toString(), shown(DType::F32, {0.5, 1, 2, 2.5, 2.5}));
+  EXPECT_EQ(clamp(integers(), 0, INFINITY).toString(), integers().toString());
+  EXPECT_EQ(clamp(integers(), -INFINITY, 3).toString(), shown(DType::I64, {0, 1, 2, 3, 3}));
+  EXPECT_EQ(clamp(integers(DType::I32), 0, 1e10).toString(), integers(DType::I32).toString());
+  EXPECT_EQ(clamp(integers(DType::U8), -1, 300).toString(), integers(DType::U8).toString());
+  EXPECT_EQ(clamp(integers(), 0.5, 2.5).toString(), shown(DType::F32, {0.5, 1, 2, 2.5, 2.5}));
 }
 
 TEST(Integers, AreSummedAsI64) {
@@ -63,28 +63,28 @@ TEST(Integers, AreSummedAsI64) {
   EXPECT_EQ(sum(full({4}, 2000000000, {DType::I32})).item(), 8e9);
   const Tensor rows = sum(full({2, 300}, 1, {DType::U8}), {1});
   EXPECT_EQ(rows.toString(), shown(DType::I64, {300, 300}));
-  EXPECT_EQ(sum(less(whole(), full({}, 3, {DType::I64}))).item(), 3);
+  EXPECT_EQ(sum(less(integers(), full({}, 3, {DType::I64}))).item(), 3);
 }
 
 TEST(Integers, HaveAMeanInF32) {
-  EXPECT_EQ(mean(whole()).toString(), "f32[] {2.000000}");
-  EXPECT_EQ(mean(less(whole(), full({}, 3, {DType::I64}))).toString(), "f32[] {0.600000}");
-  EXPECT_EQ(var(whole(), {}, false, false).item(), 2);
+  EXPECT_EQ(mean(integers()).toString(), "f32[] {2.000000}");
+  EXPECT_EQ(mean(less(integers(), full({}, 3, {DType::I64}))).toString(), "f32[] {0.600000}");
+  EXPECT_EQ(var(integers(), {}, false, false).item(), 2);
 }
 
 TEST(Integers, HavePowers) {
-  EXPECT_EQ(pow(whole(), 3).toString(), shown(DType::I64, {0, 1, 8, 27, 64}));
-  EXPECT_EQ(pow(whole(DType::I32), whole(DType::I32)).toString(), shown(DType::I32, {1, 1, 4, 27, 256}));
+  EXPECT_EQ(pow(integers(), 3).toString(), shown(DType::I64, {0, 1, 8, 27, 64}));
+  EXPECT_EQ(pow(integers(DType::I32), integers(DType::I32)).toString(), shown(DType::I32, {1, 1, 4, 27, 256}));
   const Tensor signs = fromVector<std::int64_t>({-1, -1, 1, 2, -2}, {5});
   EXPECT_EQ(pow(signs, fromVector<std::int64_t>({-3, -2, -1, -1, 63}, {5})).toVector<std::int64_t>(),
             (std::vector<std::int64_t>{-1, 1, 1, 0, INT64_MIN}));
-  EXPECT_THAT([] { (void)pow(whole(), -1); }, ThrowsMessage<Error>(HasSubstr("pow_scalar: i64 to the power of -1")));
+  EXPECT_THAT([] { (void)pow(integers(), -1); }, ThrowsMessage<Error>(HasSubstr("pow_scalar: i64 to the power of -1")));
 }
 
 TEST(Integers, AreRefusedAtTheCallWhereFloatsAreNeeded) {
-  EXPECT_THAT([] { (void)erf(whole()); }, ThrowsMessage<Error>(HasSubstr("erf: needs a floating type")));
-  EXPECT_THAT([] { (void)floor(whole()); }, ThrowsMessage<Error>(HasSubstr("floor: needs a floating type")));
-  EXPECT_THAT([] { (void)elu(whole()); }, ThrowsMessage<Error>(HasSubstr("elu: needs a floating type")));
+  EXPECT_THAT([] { (void)erf(integers()); }, ThrowsMessage<Error>(HasSubstr("erf: needs a floating type")));
+  EXPECT_THAT([] { (void)floor(integers()); }, ThrowsMessage<Error>(HasSubstr("floor: needs a floating type")));
+  EXPECT_THAT([] { (void)elu(integers()); }, ThrowsMessage<Error>(HasSubstr("elu: needs a floating type")));
 }
 
 /// The least and the largest of a type, and one.
@@ -129,7 +129,7 @@ TEST(Integers, WrapAroundWhereTheyOverflow) {
 }
 
 TEST(Booleans, AreNoNumbers) {
-  const Tensor x = less(whole(), full({}, 2, {DType::I64}));
+  const Tensor x = less(integers(), full({}, 2, {DType::I64}));
   const auto refuses = [](auto&& body) {
     EXPECT_THAT(body, ThrowsMessage<Error>(HasSubstr("needs numbers, not bool")));
   };
@@ -141,7 +141,7 @@ TEST(Booleans, AreNoNumbers) {
   refuses([&] { (void)maximum(x, x); });
   refuses([&] { x.clone().add_(x); });
   refuses([&] { x.clone().mul_(x); });
-  EXPECT_EQ((x + whole()).toString(), shown(DType::I64, {1, 2, 2, 3, 4})) << "with numbers they are 0 and 1";
+  EXPECT_EQ((x + integers()).toString(), shown(DType::I64, {1, 2, 2, 3, 4})) << "with numbers they are 0 and 1";
   EXPECT_EQ((x * 2.0).toString(), shown(DType::I64, {2, 2, 0, 0, 0}));
 }
 

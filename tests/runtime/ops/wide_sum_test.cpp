@@ -23,7 +23,7 @@ double largestGradient(const std::function<Tensor(const Tensor&)>& function, con
   return max(gradient.detach()).item();
 }
 
-TEST(WideSums, OfAnEntryThatIsLookedUpOften) {
+TEST(WideSums, OfAnEntryThatIsReadOften) {
   const Tensor index = zeros({4096}, {DType::I64});
   for (const DType type : kHalfTypes) {
     for (const bool recorded : {false, true}) {

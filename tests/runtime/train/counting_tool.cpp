@@ -14,7 +14,7 @@
 
 #include "runtime/instrument/tool.h"
 
-const bool tool::kTakesWhole = false;
+const bool tool::kTakesCompleteOperators = false;
 
 namespace {
 

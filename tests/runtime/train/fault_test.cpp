@@ -135,7 +135,7 @@ TEST_F(Fault, ZeroGradMemsetFillsEveryGradient) {
   EXPECT_EQ(zeros["operator fill_"], clean()["operator fill_"] + kSteps * parameters);
 }
 
-TEST_F(Fault, DebugModeLooksAtEveryGradient) {
+TEST_F(Fault, DebugModeChecksEveryGradient) {
   const Counts debug = countsOf("debug-mode");
   EXPECT_EQ(debug["debug=on"], 1);
   EXPECT_GE(debug["operator is_finite"], 10 * kSteps);

@@ -178,7 +178,7 @@ TEST(Optimizer, FusedAndUnfusedAgree) {
 
 /// A parameter's first step has the length of the rate, whatever happened before it had a gradient.
 template <class Optimizer, class Options>
-void expectAWholeFirstStep(Options options) {
+void expectAFullFirstStep(Options options) {
   const Tensor early = parameter(1);
   const Tensor late = parameter(1);
   options.rate = 0.5;
@@ -193,9 +193,9 @@ void expectAWholeFirstStep(Options options) {
 }
 
 TEST(Optimizer, CorrectsTheBiasOfEachParameterByItsOwnUpdates) {
-  expectAWholeFirstStep<Adam>(AdamOptions{});
-  expectAWholeFirstStep<AdamW>(AdamOptions{});
-  expectAWholeFirstStep<Lamb>(LambOptions{});
+  expectAFullFirstStep<Adam>(AdamOptions{});
+  expectAFullFirstStep<AdamW>(AdamOptions{});
+  expectAFullFirstStep<Lamb>(LambOptions{});
 }
 
 TEST(Optimizer, FillsGradientsThatHaveAHistoryWithZeros) {

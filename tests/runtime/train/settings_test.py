@@ -53,7 +53,7 @@ class Settings(Sample):
         losses = [float(re.findall(r"loss ([0-9.]+)", run.stdout)[-1]) for run in (plain, done)]
         self.assertAlmostEqual(*losses, places=4, msg="what it learns stays the same")
 
-    def test_that_the_program_has_already_are_told_so(self):
+    def test_that_the_program_has_already_are_reported(self):
         self.train("loader.workers=3,zero_grad=none", "--loader.workers", "3")
         self.assertEqual(self.outcomes()["loader.workers=3", "same"], (1, "rt::DataLoader", "", ""))
         self.assertEqual(self.outcomes()["zero_grad=none", "same"], (20, "rt::zeroGrad() call", "", ""))

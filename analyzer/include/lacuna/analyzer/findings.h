@@ -259,8 +259,8 @@ enum class QuantityUnit : std::uint8_t {
 struct Quantity {
   std::string_view name{};  ///< its place in Finding::words
   QuantityUnit unit = QuantityUnit::Name;
-  double value = 0;        ///< of Number and Share
-  std::int64_t whole = 0;  ///< of Counted, Time and Bytes
+  double value = 0;         ///< of Number and Share
+  std::int64_t amount = 0;  ///< of Counted, Time and Bytes
   int decimals = 0;
   std::string words{};   ///< the name, or the noun
   std::string plural{};  ///< of the noun, where that is not one with an s
@@ -293,7 +293,7 @@ struct Finding {
   /// Cost and gain are shares of this step. It is the mean marked step, or the step that the gain is taken from where
   /// that is longer. The longer one includes the time up to the next one, with all pauses where the cost has a part in
   /// them.
-  std::int64_t wholeStepNs = 0;
+  std::int64_t fullStepNs = 0;
   std::int64_t stepRecordingNs = 0;   ///< by how much recording made that step longer
   double recordedShare = 0;           ///< the part of the cost, and of the gain, that recording may be
   bool coversGaps = false;            ///< it is so much longer that the report mentions it
@@ -323,7 +323,7 @@ struct Finding {
   /// one, so a gain may be more than this one lost, or a loss where it may be nothing.
   [[nodiscard]] ShareInterval measuredInterval() const;
   [[nodiscard]] double shareOfStep(std::int64_t ns) const {
-    return wholeStepNs <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(wholeStepNs);
+    return fullStepNs <= 0 ? 0 : static_cast<double>(ns) / static_cast<double>(fullStepNs);
   }
 };
 

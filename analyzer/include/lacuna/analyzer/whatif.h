@@ -143,7 +143,7 @@ struct Change {
   std::string target;   ///< the knob, or the part: "kernel", "call", "host", "copy", …
   std::string value;    ///< of a knob
   std::string pattern;  ///< of names, '*' stands for anything; matches anywhere in the name
-  bool whole = false;   ///< the pattern is a whole name, as it is: written in quotes
+  bool exact = false;   ///< the pattern is a whole name, as it is: written in quotes
   double factor = 1;
   /// For "call": only calls whose own copy moves more than `aboveBytes` and at most `uptoBytes`.
   std::uint64_t aboveBytes = 0;

@@ -175,16 +175,16 @@ prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
     bool waits;
   };
   std::unordered_map<prof::TrackId, Track> tracks;
-  bool told = false;
+  bool hasStates = false;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
     const std::string_view name = store.text(track.name);
     const bool waits = name == kWaitingForCore;
     if (!track.thread || !only.holds(track.thread) || (!waits && name != kThreadCpu)) continue;
     tracks[track.id] = {track.thread, waits};
-    told = told || waits;
+    hasStates = hasStates || waits;
   }
-  if (!told) return CoreContention();
+  if (!hasStates) return CoreContention();
   std::vector<std::pair<TimeNs, ThreadId>> ends;
   for (std::uint64_t i = 0; i < store.rows<prof::Thread>(); ++i) {
     const auto thread = store.row<prof::Thread>(i);

@@ -54,12 +54,12 @@ Bottleneck bottleneckOf(const Ledger& step) {
   Bottleneck out;
   for (std::size_t i = 0; i < kCauseCount; ++i)
     prof::addTo(out.shares[static_cast<std::size_t>(boundOf(static_cast<Cause>(i)))].nsPerStep, step.ns[i]);
-  const auto wholeNs = static_cast<double>(std::max<std::int64_t>(1, step.totalNs()));
+  const auto allNs = static_cast<double>(std::max<std::int64_t>(1, step.totalNs()));
   out.by = BoundBy::Device;
   for (std::size_t i = 0; i < kBoundCount; ++i) {
     BoundShare& part = out.shares[i];
     const auto bound = static_cast<BoundBy>(i);
-    part.share = static_cast<double>(part.nsPerStep) / wholeNs;
+    part.share = static_cast<double>(part.nsPerStep) / allNs;
     part.tier = tierOf(bound, part.share);
     // Compute is what a step is for: it binds where nothing else takes much of the step.
     const bool isWorse = out.by == BoundBy::Device || part.share > out[out.by].share;

@@ -21,15 +21,15 @@ constexpr std::int64_t kPoints = 200;
 /// A launch or a start, and what it does to the length.
 using LengthStep = std::pair<TimeNs, int>;
 
-QueueLength& rowOf(std::vector<QueueLength>& lengths, prof::QueueId queue, TimeWindow whole) {
+QueueLength& rowOf(std::vector<QueueLength>& lengths, prof::QueueId queue, TimeWindow entire) {
   const auto at = std::ranges::lower_bound(lengths, queue, {}, &QueueLength::queue);
   if (at != lengths.end() && at->queue == queue) return *at;
   QueueLength row;
   row.queue = queue;
-  row.spanNs = whole.endNs - whole.startNs;
+  row.spanNs = entire.endNs - entire.startNs;
   const std::int64_t points = std::clamp<std::int64_t>(row.spanNs, 1, kPoints);
   for (std::int64_t i = 0; i < points; ++i)
-    row.curve.push_back({whole.startNs + row.spanNs / points * i + row.spanNs % points * i / points, 0});
+    row.curve.push_back({entire.startNs + row.spanNs / points * i + row.spanNs % points * i / points, 0});
   return *lengths.insert(at, std::move(row));
 }
 
@@ -53,22 +53,22 @@ void addStretch(QueueLength& row, TimeWindow stretch, std::uint64_t length) {
 
 }  // namespace
 
-void addQueueLengths(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window, TimeWindow whole,
+void addQueueLengths(const Timeline& timeline, const LaunchIndex& launches, TimeWindow window, TimeWindow entire,
                      std::vector<QueueLength>& lengths) {
   std::map<prof::QueueId, std::vector<LengthStep>> queues;
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
     if (launch == nullptr) continue;
-    ++rowOf(lengths, span.queue, whole).work;
+    ++rowOf(lengths, span.queue, entire).work;
     // Clocks of host and device may disagree a little.
-    const TimeNs launched = std::clamp(launch->startNs, std::min(whole.startNs, span.startNs), span.startNs);
+    const TimeNs launched = std::clamp(launch->startNs, std::min(entire.startNs, span.startNs), span.startNs);
     queues[span.queue].emplace_back(launched, 1);
     queues[span.queue].emplace_back(span.startNs, -1);
   }
   for (auto& [queue, changes] : queues) {
     std::ranges::sort(changes);
-    QueueLength& row = rowOf(lengths, queue, whole);
+    QueueLength& row = rowOf(lengths, queue, entire);
     std::int64_t length = 0;
     for (std::size_t i = 0; i < changes.size(); ++i) {
       length += changes[i].second;

@@ -40,6 +40,6 @@ struct QueueLength {
 using QueueLengths = std::vector<QueueLength>;  ///< by queue id
 /// Adds what was launched to what is there, of the part of `whole` that `window` is. By queue id.
 void addQueueLengths(const Timeline& timeline, const LaunchIndex& launches, prof::TimeWindow window,
-                     prof::TimeWindow whole, QueueLengths& lengths);
+                     prof::TimeWindow entire, QueueLengths& lengths);
 
 }  // namespace lacuna::analyzer

@@ -27,10 +27,10 @@ prof::Result<CopyStats> copyStats(const Store& store, prof::TimeWindow window, c
   using prof::Memcpy;
   using prof::Memset;
   CopyStats stats;
-  const auto told = cpuDevices(store);
+  const auto cpus = cpuDevices(store);
   const double rangeNs = eventCosts(store).rangeNs;
   const auto bandOf = [&](prof::DeviceId device, TimeNs start, std::int64_t dur) {
-    if (!told.contains(device)) return std::int64_t{0};
+    if (!cpus.contains(device)) return std::int64_t{0};
     return std::min<std::int64_t>(dur, std::llround(rangeNs + scope.taken.between(start, start + dur)));
   };
   const auto inSteps = [&](prof::QueueId queue, TimeNs start) {

@@ -29,7 +29,7 @@ constexpr std::size_t kSample = 8'192;
 constexpr std::size_t kMostWords = 12;
 constexpr std::uint64_t kLeastCount = 3;
 /// A bound on the search, which ends long before in any program's trace.
-constexpr std::size_t kMostLooks = 1'024;
+constexpr std::size_t kMostTries = 1'024;
 
 /// A kernel in the order of its queue.
 struct Item {
@@ -137,7 +137,7 @@ class WordFinder {
   std::vector<Word> find() {
     auto order = candidates();
     std::vector<Word> words;
-    for (std::size_t looks = 0; !order.empty() && words.size() < kMostWords && looks < kMostLooks; ++looks) {
+    for (std::size_t tries = 0; !order.empty() && words.size() < kMostWords && tries < kMostTries; ++tries) {
       Candidate best = order.top();
       order.pop();
       best.weight = weigh(best.word);

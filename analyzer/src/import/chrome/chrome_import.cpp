@@ -158,8 +158,9 @@ void ChromeImport::append(Worker& worker, EventWindow& window, JsonWalker::Outco
     unread_.text = window.view().substr(outcome.endOffset);
     unread_.size = unread_.text.size();
   } else if (outcome.incomplete || (window.last && !windows_.isBareList())) {
-    report(fmt::format("the file ends early: the event list breaks off at byte {}; what is whole before it was read",
-                       window.offset + outcome.endOffset));
+    report(
+        fmt::format("the file ends early: the event list breaks off at byte {}; the complete part before it was read",
+                    window.offset + outcome.endOffset));
   }
 }
 

@@ -315,8 +315,8 @@ JsonWalker::Read JsonWalker::readEvent(std::string_view text, RawEvent& event) {
   if (text[from] != '{') return Read::Malformed;
   event.clear();
   bare_ = {};
-  const bool isWhole = readObject(text, [&](std::string_view key) { return readField(text, key, event); });
-  if (!isWhole) return at_ == end_ ? Read::TextEnd : Read::Malformed;
+  const bool isComplete = readObject(text, [&](std::string_view key) { return readField(text, key, event); });
+  if (!isComplete) return at_ == end_ ? Read::TextEnd : Read::Malformed;
   event.text = text.substr(from, at_[-1] + 1 - from);
   return Read::Event;
 }

@@ -47,9 +47,9 @@ constexpr std::chrono::seconds kMostCheckTime{60};
 class TimeLimit {
  public:
   explicit TimeLimit(sqlite3* db) : db_(db) {
-    constexpr int kStepsBetweenLooks = 1000;
+    constexpr int kStepsBetweenChecks = 1000;
     sqlite3_progress_handler(
-        db, kStepsBetweenLooks,
+        db, kStepsBetweenChecks,
         [](void* self) { return static_cast<int>(Clock::now() > static_cast<TimeLimit*>(self)->endsAt_); }, this);
   }
   ~TimeLimit() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }

@@ -32,7 +32,7 @@ bool isPlain(const std::filesystem::path& path) {
 }
 
 /// The length of the database by its own header; 0 where that does not give it.
-std::uint64_t bytesTold(const std::filesystem::path& path) {
+std::uint64_t bytesClaimed(const std::filesystem::path& path) {
   unsigned char header[32] = {};
   std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header), sizeof header);
   const auto number = [&](std::size_t at, std::size_t bytes) {
@@ -153,11 +153,11 @@ void SqliteFile::openDamaged(const std::string& why) {
   if (unpacked_) return;
   std::error_code unknown;
   const std::uintmax_t bytes = std::filesystem::file_size(path_, unknown);
-  const std::uint64_t told = bytesTold(path_);
-  if (unknown || bytes >= told) return;
+  const std::uint64_t claimed = bytesClaimed(path_);
+  if (unknown || bytes >= claimed) return;
   isCutOff_ = true;
-  problem_ =
-      fmt::format("the database ends early, after {} of {} bytes: what is whole before that was read", bytes, told);
+  problem_ = fmt::format("the database ends early, after {} of {} bytes: the complete part before that was read", bytes,
+                         claimed);
 }
 
 void SqliteFile::learnViews() {

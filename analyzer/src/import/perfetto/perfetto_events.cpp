@@ -152,7 +152,7 @@ bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event
     event.category = event.category ? builder_.intern(fmt::format("{},{}", builder_.text(event.category), text))
                                     : builder_.intern(text);
   };
-  bool whole = true;
+  bool complete = true;
   proto::Reader reader(bytes);
   for (Field field; reader.next(field);) {
     switch (field.number) {
@@ -173,8 +173,8 @@ bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event
         if (field.wire == Wire::Bytes) addCategory(field.bytes);
         break;
       case e::kCategoryIid:
-        whole &= eachValue(field, Wire::Varint,
-                           [&](std::uint64_t iid) { addCategory(builder_.text(sequence.categories[iid])); });
+        complete &= eachValue(field, Wire::Varint,
+                              [&](std::uint64_t iid) { addCategory(builder_.text(sequence.categories[iid])); });
         break;
       case e::kAnnotation:
         if (field.wire == Wire::Bytes) event.annotations.push_back(field.bytes);
@@ -190,13 +190,13 @@ bool PerfettoImport::readEvent(std::string_view bytes, Sequence& sequence, Event
         event.timeNs = monotonicUs(field.value, sequence);
         break;
       case e::kLegacy:
-        if (field.wire == Wire::Bytes) whole &= legacyEvent(field.bytes, sequence, event);
+        if (field.wire == Wire::Bytes) complete &= legacyEvent(field.bytes, sequence, event);
         break;
       default:
-        whole &= takeNumbers(field, event);
+        complete &= takeNumbers(field, event);
     }
   }
-  return whole && !reader.malformed();
+  return complete && !reader.malformed();
 }
 
 bool PerfettoImport::trackEvent(std::string_view bytes, Sequence& sequence, prof::TimeNs timeNs) {
@@ -204,10 +204,10 @@ bool PerfettoImport::trackEvent(std::string_view bytes, Sequence& sequence, prof
   Event event;
   event.timeNs = timeNs;
   event.track = sequence.defaultTrack;
-  const bool whole = readEvent(bytes, sequence, event);
+  const bool complete = readEvent(bytes, sequence, event);
   if (event.pid || event.tid) event.track = tracks_.trackOfOther(event.track, event.pid, event.tid);
   addEvent(event, sequence);
-  return whole;
+  return complete;
 }
 
 void PerfettoImport::addCounter(std::uint64_t track, prof::TimeNs timeNs, double value) {
@@ -301,7 +301,7 @@ void PerfettoImport::addEvent(const Event& event, Sequence& sequence) {
   }
 }
 
-/// One run of rows for each name, so that a value is found without a look at every event's.
+/// One run of rows for each name, so that a value is found without reading every event's.
 void PerfettoImport::sortArgs() {
   auto& args = builder_.columns<prof::Arg>();
   RowOrder order(args.set.size());

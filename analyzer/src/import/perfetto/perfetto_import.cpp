@@ -28,9 +28,9 @@ bool PerfettoImport::packet(std::string_view bytes, int depth) {
     return true;
   }
   std::optional<prof::TimeNs> time;
-  bool whole = takeState(head, *sequence, time);
-  for (const Field& field : head.payloads) whole &= takePayload(field, head, *sequence, time, depth);
-  return whole;
+  bool complete = takeState(head, *sequence, time);
+  for (const Field& field : head.payloads) complete &= takePayload(field, head, *sequence, time, depth);
+  return complete;
 }
 
 bool PerfettoImport::readHead(std::string_view bytes, Head& head) {
@@ -78,18 +78,18 @@ prof::TimeNs PerfettoImport::timeOf(const Head& head, Sequence& sequence) {
 /// Takes what the packet's other parts are read with, and its time where that is in a clock known by now.
 bool PerfettoImport::takeState(const Head& head, Sequence& sequence, std::optional<prof::TimeNs>& time) {
   namespace p = perfetto::packet;
-  bool whole = true;
+  bool complete = true;
   bool setsClocks = false;
   for (const Field& field : head.payloads) {
-    if (field.number == p::kInterned) whole &= interned(field.bytes, sequence);
-    if (field.number == p::kDefaults) whole &= defaults(field.bytes, sequence);
-    if (field.number == p::kClockSnapshot) whole &= clocks_.readSnapshot(field.bytes, sequence.clocks);
-    if (field.number == p::kOwn) whole &= ownRows_.read(field.bytes);
+    if (field.number == p::kInterned) complete &= interned(field.bytes, sequence);
+    if (field.number == p::kDefaults) complete &= defaults(field.bytes, sequence);
+    if (field.number == p::kClockSnapshot) complete &= clocks_.readSnapshot(field.bytes, sequence.clocks);
+    if (field.number == p::kOwn) complete &= ownRows_.read(field.bytes);
     setsClocks |= field.number == p::kClockSnapshot;
   }
   // Whatever a packet holds, its time moves an incremental clock on; only that of a snapshot is in no such clock.
   if (head.hasTime && !setsClocks) time = timeOf(head, sequence);
-  return whole;
+  return complete;
 }
 
 bool PerfettoImport::takePayload(const Field& field, const Head& head, Sequence& sequence,
@@ -128,12 +128,12 @@ bool PerfettoImport::unpack(std::string_view bytes, bool isZstd, int depth) {
   if (depth > 0) return false;
   std::string out;
   if (!(isZstd ? unpackZstd(bytes, out) : unpackZlib(bytes, out))) return false;
-  bool whole = true;
+  bool complete = true;
   proto::Reader reader(out);
   for (Field field; reader.next(field);) {
-    if (field.number == 1 && field.wire == Wire::Bytes) whole &= packet(field.bytes, depth + 1);
+    if (field.number == 1 && field.wire == Wire::Bytes) complete &= packet(field.bytes, depth + 1);
   }
-  return whole && !reader.malformed();
+  return complete && !reader.malformed();
 }
 
 bool PerfettoImport::interned(std::string_view bytes, Sequence& sequence) {

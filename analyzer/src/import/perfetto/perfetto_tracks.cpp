@@ -33,17 +33,17 @@ bool PerfettoTracks::readTrack(std::string_view bytes) {
   }
   if (first.malformed()) return false;
   Track& track = tracks_[uuid];
-  bool whole = true;
+  bool complete = true;
   proto::Reader reader(bytes);
   for (Field field; reader.next(field);) {
     if (field.number == t::kParent) track.parent = field.value;
     if (field.wire != Wire::Bytes) continue;
     if (field.number == t::kName || field.number == t::kStaticName) track.name = builder_.intern(field.bytes);
-    if (field.number == t::kProcess) whole &= readProcess(field.bytes, track);
-    if (field.number == t::kThread) whole &= readThread(field.bytes, uuid, nullptr);
-    if (field.number == t::kCounter) whole &= readCounter(field.bytes, track);
+    if (field.number == t::kProcess) complete &= readProcess(field.bytes, track);
+    if (field.number == t::kThread) complete &= readThread(field.bytes, uuid, nullptr);
+    if (field.number == t::kCounter) complete &= readCounter(field.bytes, track);
   }
-  return whole;
+  return complete;
 }
 
 bool PerfettoTracks::readProcess(std::string_view bytes, Track& track) {
@@ -60,14 +60,14 @@ bool PerfettoTracks::readProcess(std::string_view bytes, Track& track) {
 }
 
 bool PerfettoTracks::readProcessTree(std::string_view bytes) {
-  bool whole = true;
+  bool complete = true;
   proto::Reader reader(bytes);
   for (Field field; reader.next(field);) {
     if (field.wire != Wire::Bytes) continue;
-    if (field.number == 1) whole &= listedProcess(field.bytes);
-    if (field.number == 2) whole &= listedThread(field.bytes);
+    if (field.number == 1) complete &= listedProcess(field.bytes);
+    if (field.number == 2) complete &= listedThread(field.bytes);
   }
-  return whole && !reader.malformed();
+  return complete && !reader.malformed();
 }
 
 bool PerfettoTracks::listedProcess(std::string_view bytes) {

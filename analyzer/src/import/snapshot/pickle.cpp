@@ -126,10 +126,10 @@ class PickleReader {
       unsigned char part = 0;
       if (!byte(part)) return {};
       scratch_ += static_cast<char>(part);
-      const std::size_t whole = std::min<std::size_t>(size - scratch_.size(), have_ - next_);
-      scratch_.append(buffer_.data() + next_, whole);
-      next_ += whole;
-      offset_ += whole;
+      const std::size_t taken = std::min<std::size_t>(size - scratch_.size(), have_ - next_);
+      scratch_.append(buffer_.data() + next_, taken);
+      next_ += taken;
+      offset_ += taken;
     }
     return scratch_;
   }
@@ -190,7 +190,7 @@ class PickleReader {
     if (found == memo_.end()) return stop(fmt::format("recalls slot {}, which nothing was put into", slot));
     push(found->second);
   }
-  void whole(std::size_t size) {
+  void takeInteger(std::size_t size) {
     if (size > 8) {
       if (bytes(size).size() < size) return;
       return push(add(Type::Integer, scratch_.back() < 0 ? static_cast<std::uint64_t>(INT64_MIN) : INT64_MAX));
@@ -229,11 +229,11 @@ class PickleReader {
       case 'M':
         return push(add(Type::Integer, number(2)));
       case 'J':
-        return whole(4);
+        return takeInteger(4);
       case 0x8a:
-        return whole(number(1));
+        return takeInteger(number(1));
       case 0x8b:
-        return whole(number(4));
+        return takeInteger(number(4));
       case 'G':
         return push(add(Type::Real, __builtin_bswap64(number(8))));
       case 0x8c:

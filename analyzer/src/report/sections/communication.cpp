@@ -22,7 +22,7 @@ namespace {
 
 const Column<CollectiveRow> kCollectives[]{
     {{"name", "collective", ColumnKind::Name, "the kernel"}, kValueOf<&CollectiveRow::name>},
-    {{"communicator", "communicator", ColumnKind::Text, "empty where the trace does not tell"},
+    {{"communicator", "communicator", ColumnKind::Text, "empty where the trace does not record it"},
      kValueOf<&CollectiveRow::communicator>},
     {{"kind", "", ColumnKind::Text, "`all_reduce`, …; empty: not known"}, kValueOf<&CollectiveRow::kind>},
     {{"ranks", "", ColumnKind::Count, "of the communicator; 0: not known"}, kValueOf<&CollectiveRow::ranks>},
@@ -162,9 +162,9 @@ void addCollectives(const CommunicationStats& comm, int width, int rows, Lines& 
   for (std::size_t i = 0; i < all.size() && static_cast<int>(i) < rows; ++i) {
     const CollectiveRow& row = all[i];
     // Where it is not known how large the whole buffer is, what a rank puts in.
-    const bool isWhole = row.algorithmBytes > 0;
+    const bool hasAlgorithm = row.algorithmBytes > 0;
     const std::string speed =
-        rateOf(double(isWhole ? row.algorithmBytes : row.bytes), isWhole ? row.algorithmNs : row.bytesNs);
+        rateOf(double(hasAlgorithm ? row.algorithmBytes : row.bytes), hasAlgorithm ? row.algorithmNs : row.bytesNs);
     add(collectiveName(row, nameWidth), row.count, prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs),
         prof::timeText(row.exposedNs), speed, rateOf(row.busBytes, row.busNs));
   }

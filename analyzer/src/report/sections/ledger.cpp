@@ -150,17 +150,17 @@ std::string setUpWords(const UnknownPlaces& places, const PythonLines& lines) {
     out += fmt::format("{}{:.0f} % in {}", out.empty() ? "of its CPU samples " : ", ", 100 * library.share,
                        path.substr(path.rfind('/') + 1));
   }
-  return out.empty() ? "imports and set-up tell of nothing" : out;
+  return out.empty() ? "imports and setup record no events" : out;
 }
 
 std::string unknownLine(const Analysis& analysis) {
-  constexpr int kTold = 100;  // from a hundredth of the ledger on
+  constexpr int kShown = 100;  // from a hundredth of the ledger on
   const UnknownPlaces& places = analysis.of<UnknownPlaces>();
   const std::int64_t unknownNs = analysis.ledgers.run[Cause::Unknown];
-  if (unknownNs == 0 || kTold * unknownNs < analysis.ledgers.run.totalNs() || analysis.steps.all.empty()) return {};
+  if (unknownNs == 0 || kShown * unknownNs < analysis.ledgers.run.totalNs() || analysis.steps.all.empty()) return {};
   std::string out;
   const auto add = [&](std::int64_t ns, std::string_view where) {
-    if (kTold * ns >= unknownNs)
+    if (kShown * ns >= unknownNs)
       out += fmt::format("{}{} {}", out.empty() ? "unknown: " : ", ", prof::timeText(ns), where);
   };
   add(places.beforeNs, "before the first step");
@@ -194,9 +194,9 @@ Table bottleneckTable(const Analysis& analysis) {
 Table unknownTable(const UnknownPlaces& places) {
   return holding(
       recordOf("unknown", "where the ledger's time without a cause lies", kUnknown, places), [&](std::size_t) {
-        return std::vector{tableOf("libraries_before",
-                                   "the libraries that the program was in before the first step, where samples tell",
-                                   kLibraries, places.libraries)};
+        return std::vector{tableOf(
+            "libraries_before", "the libraries that the program was in before the first step, where samples show them",
+            kLibraries, places.libraries)};
       });
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr Threshold kOperators{"operators", kFewUnused, Unit::Share,
                                "A value for the log now and then is none of the network's passes."};
 constexpr Threshold kLeast{"least", 0.02, Unit::Share,
-                           "What takes less of a step is not worth a change of the program."};
+                           "A smaller share of a step is not worth a change of the program."};
 constexpr std::array kThresholds{kOperators, kLeast};
 
 constexpr Confidence kSure{"", 0.8, "No backward came back to these operators; a later one, behind the trace, may."};

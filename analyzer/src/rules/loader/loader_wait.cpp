@@ -114,7 +114,7 @@ void addUnknownWorkers(const Facts& facts, Outcome& out, const LoaderWaits& wait
   Finding finding = waiting(facts, waits);
   finding.confidence = kUnknownWorkers;
   finding.advice =
-      "the trace does not tell how many workers the loader has, nor what preparing a batch takes: give it more workers "
+      "the trace does not show how many workers the loader has, nor the time to prepare a batch: give it more workers "
       "and compare (lacuna diff), or make preparing a batch cheaper; lacuna run records both";
   out.addBounded(std::move(finding), "loader*0");
 }

@@ -23,7 +23,7 @@ constexpr Threshold kOfDevice{"of the device", 0.001, Unit::Share,
                               "Nor is one of less than a thousandth of the device's memory."};
 constexpr Threshold kSteps{"steps", 4, Unit::Count, "Fewer steps have no usual peak."};
 constexpr Threshold kOneTensor{"one tensor", 0.4, Unit::Share, "A tensor that is most of the peak is worth splitting."};
-constexpr Threshold kTensors{"tensors", 8, Unit::Count, "Of a few tensors one is always most of the peak."};
+constexpr Threshold kTensors{"tensors", 8, Unit::Count, "Among a few tensors one is always most of the peak."};
 constexpr Threshold kBrief{"brief", 0.1, Unit::Share,
                            "Memory that rises and falls with the layers is within a fifth of its height for a fifth of "
                            "a step's allocations."};

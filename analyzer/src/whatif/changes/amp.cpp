@@ -45,7 +45,7 @@ constinit const ChangeType changes::amp{
              .form = "amp=on",
              .brief = "kernels compute in half precision",
              .effect = "matrix kernels take 0.35 (0.15 … 0.6), other kernels 0.85 (0.6 … 1) of their time; kernels "
-                       "whose names already say half precision keep theirs",
+                       "whose names already show half precision keep theirs",
              .argument = ChangeArgument::Word,
              .values = kAmpWords,
              .error = kNotMeasured},

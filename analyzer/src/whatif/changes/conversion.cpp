@@ -13,7 +13,7 @@ constinit const ChangeType changes::conversion{
              .effect = "conversions directly behind a conversion of the same: host and device take F times as long",
              .error = kNotMeasured},
     .apply = [](Scenario& scenario, const Change& change,
-                Bound) { scaleDetour(scenario, Detour::ConvertsBack, change.factor); },
+                Bound) { scaleAvoidableWork(scenario, AvoidableWork::ConvertsBack, change.factor); },
 };
 
 }  // namespace lacuna::analyzer

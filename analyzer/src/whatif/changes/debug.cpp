@@ -32,9 +32,9 @@ void leaveDebugMode(Scenario& scenario, const Change&, Bound) {
     i = end;
   }
   const bool isInside = std::ranges::any_of(scenario.nodes, [](const DeviceNode& node) {
-    return node.detourNs[static_cast<std::size_t>(Detour::Debugs)] > 0;
+    return node.avoidableNs[static_cast<std::size_t>(AvoidableWork::Debugs)] > 0;
   });
-  scaleDetour(scenario, Detour::Debugs, 0);
+  scaleAvoidableWork(scenario, AvoidableWork::Debugs, 0);
   if (any || isInside) return;
   for (HostItem& item : items) {
     item.blocks = scenario.base->callerWorks(item);

@@ -15,7 +15,7 @@ constinit const ChangeType changes::replication{
                        "times as long",
              .error = kNotMeasured},
     .apply = [](Scenario& scenario, const Change& change,
-                Bound) { scaleDetour(scenario, Detour::Replicates, change.factor); },
+                Bound) { scaleAvoidableWork(scenario, AvoidableWork::Replicates, change.factor); },
 };
 
 }  // namespace lacuna::analyzer

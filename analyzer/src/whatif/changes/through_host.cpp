@@ -13,7 +13,7 @@ constinit const ChangeType changes::throughHost{
              .effect = "ranges of collectives of gloo or MPI: host and device take F times as long",
              .error = kNotMeasured},
     .apply = [](Scenario& scenario, const Change& change,
-                Bound) { scaleDetour(scenario, Detour::ThroughHost, change.factor); },
+                Bound) { scaleAvoidableWork(scenario, AvoidableWork::ThroughHost, change.factor); },
 };
 
 }  // namespace lacuna::analyzer

@@ -298,11 +298,11 @@ LACUNA_TABLE(ThreadSpan, 22, "thread_state", LACUNA_THREAD_STATE_COLUMNS)
   COLUMN(ArgSetId, args, Rising, "its further arguments, if any")
 LACUNA_TABLE(Flow, 23, "flow", LACUNA_FLOW_COLUMNS)
 
-#define LACUNA_LOG_COLUMNS(COLUMN)                                               \
-  COLUMN(TimeNs, timeNs, Time, "when")                                           \
-  COLUMN(ThreadId, thread, Plain, "who wrote it")                                \
-  COLUMN(LogLevel, level, Plain, "how serious")                                  \
-  COLUMN(StringId, source, Plain, "who says it; lacuna for the recorder itself") \
+#define LACUNA_LOG_COLUMNS(COLUMN)                                              \
+  COLUMN(TimeNs, timeNs, Time, "when")                                          \
+  COLUMN(ThreadId, thread, Plain, "who wrote it")                               \
+  COLUMN(LogLevel, level, Plain, "how serious")                                 \
+  COLUMN(StringId, source, Plain, "its source; lacuna for the recorder itself") \
   COLUMN(StringId, text, Plain, "the line")
 LACUNA_TABLE(LogLine, 24, "log", LACUNA_LOG_COLUMNS)
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "lacuna/prof/announced.h"
 #include "lacuna/prof/events.h"
-#include "lacuna/prof/said.h"
 
 /// Turns NVTX events of a program into rows with a meaning. The tensor runtime's schema (docs/nvtx-schema.md) carries
 /// queue executions, allocations and settings as NVTX payloads. The recorder inside the program and the importers of
@@ -102,34 +102,35 @@ bool mapNvtxEvent(const NvtxPlan& plan, const NvtxEvent& event, NvtxRowSink& sin
 
 /// From anything that reads field number n with `values[n]`.
 template <class Fields>
-SaidExecution executionFrom(const Fields& values) {
-  SaidExecution said;
-  said.correlation = values[NvtxPlan::kCorrelation];
-  said.sequence = values[NvtxPlan::kSequence];
-  said.bytes = values[NvtxPlan::kBytes];
-  said.enqueueStartNs = static_cast<TimeNs>(values[NvtxPlan::kEnqueueStart]);
+AnnouncedExecution executionFrom(const Fields& values) {
+  AnnouncedExecution announced;
+  announced.correlation = values[NvtxPlan::kCorrelation];
+  announced.sequence = values[NvtxPlan::kSequence];
+  announced.bytes = values[NvtxPlan::kBytes];
+  announced.enqueueStartNs = static_cast<TimeNs>(values[NvtxPlan::kEnqueueStart]);
   const std::uint64_t enqueueNs = values[NvtxPlan::kEnqueueEnd] - values[NvtxPlan::kEnqueueStart];
-  if (said.enqueueStartNs != 0) said.enqueueNs = static_cast<std::uint32_t>(enqueueNs < ~0u ? enqueueNs : ~0u);
-  said.enqueueThread = static_cast<std::uint32_t>(values[NvtxPlan::kEnqueueThread]);
-  said.queue = static_cast<std::uint32_t>(values[NvtxPlan::kQueue]);
-  said.kind = static_cast<std::uint8_t>(values[NvtxPlan::kKind]);
-  return said;
+  if (announced.enqueueStartNs != 0)
+    announced.enqueueNs = static_cast<std::uint32_t>(enqueueNs < ~0u ? enqueueNs : ~0u);
+  announced.enqueueThread = static_cast<std::uint32_t>(values[NvtxPlan::kEnqueueThread]);
+  announced.queue = static_cast<std::uint32_t>(values[NvtxPlan::kQueue]);
+  announced.kind = static_cast<std::uint8_t>(values[NvtxPlan::kKind]);
+  return announced;
 }
 template <class Fields>
-SaidMemory memoryFrom(const Fields& values) {
-  SaidMemory said;
-  said.address = values[NvtxPlan::kAddress];
-  said.bytes = values[NvtxPlan::kMemoryBytes];
-  said.sequence = values[NvtxPlan::kMemorySequence];
-  said.op = static_cast<std::uint32_t>(values[NvtxPlan::kOp]);
-  said.tensor = static_cast<std::uint32_t>(values[NvtxPlan::kTensor]);
-  said.queue = static_cast<std::uint16_t>(values[NvtxPlan::kMemoryQueue]);
-  said.action = static_cast<std::uint8_t>(values[NvtxPlan::kAction]);
-  said.role = static_cast<std::uint8_t>(values[NvtxPlan::kRole]);
-  return said;
+AnnouncedMemory memoryFrom(const Fields& values) {
+  AnnouncedMemory announced;
+  announced.address = values[NvtxPlan::kAddress];
+  announced.bytes = values[NvtxPlan::kMemoryBytes];
+  announced.sequence = values[NvtxPlan::kMemorySequence];
+  announced.op = static_cast<std::uint32_t>(values[NvtxPlan::kOp]);
+  announced.tensor = static_cast<std::uint32_t>(values[NvtxPlan::kTensor]);
+  announced.queue = static_cast<std::uint16_t>(values[NvtxPlan::kMemoryQueue]);
+  announced.action = static_cast<std::uint8_t>(values[NvtxPlan::kAction]);
+  announced.role = static_cast<std::uint8_t>(values[NvtxPlan::kRole]);
+  return announced;
 }
 template <class Fields>
-SaidWait waitFrom(const Fields& values) {
+AnnouncedWait waitFrom(const Fields& values) {
   return {values[NvtxPlan::kWaitSequence], static_cast<std::uint32_t>(values[NvtxPlan::kWaitQueue]),
           static_cast<std::uint8_t>(values[NvtxPlan::kWaitKind])};
 }
@@ -140,9 +141,9 @@ inline constexpr std::string_view kEnqueueCall = "enqueue";
 inline constexpr std::string_view kUpkeepCall = "enqueue.upkeep";
 
 /// The rows of what was sent there and then; `event.values` are not read.
-void mapExecution(const SaidExecution& said, const NvtxEvent& event, NvtxRowSink& sink);
-Allocation mapMemory(const SaidMemory& said, const NvtxEvent& event);
-Sync mapWait(const SaidWait& said, const NvtxEvent& event);
+void mapExecution(const AnnouncedExecution& announced, const NvtxEvent& event, NvtxRowSink& sink);
+Allocation mapMemory(const AnnouncedMemory& announced, const NvtxEvent& event);
+Sync mapWait(const AnnouncedWait& announced, const NvtxEvent& event);
 
 /// True when mapNvtxEvent's rows hold everything of the event, so that its mark need not be kept.
 bool nvtxMarkIsRedundant(const NvtxPlan& plan);

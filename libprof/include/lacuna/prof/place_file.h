@@ -40,8 +40,9 @@ std::filesystem::path unfinishedName(const std::filesystem::path& path);
 
 /// Has `write` make a file under the unfinishedName(), and gives it its own name when it is whole. A file that is there
 /// already stays as it is until then, and when that fails. Leftovers of a killed process for the same file are removed.
-Status writeWhole(const std::filesystem::path& path, const std::function<Status(const std::filesystem::path&)>& write,
-                  Existing existing = Existing::Replace);
+Status writeAtomically(const std::filesystem::path& path,
+                       const std::function<Status(const std::filesystem::path&)>& write,
+                       Existing existing = Existing::Replace);
 
 /// The error for a file that is in the way, with the remedy.
 Error fileInTheWay(const std::filesystem::path& path);

@@ -196,21 +196,21 @@ class FlightTrimmer {
   explicit FlightTrimmer(std::filesystem::path directory)
       : directory_(std::move(directory)), key_(recordingKey(directory_)) {}
   /// Deletes events of processes that were found to have ended, until the rest holds at most `bytes` of events. The
-  /// last one stays in any case. The processes found first go first. Those found by one look or the next may have ended
-  /// in any order, so the one whose last event is oldest goes first. Returns the events that are gone.
+  /// last one stays in any case. The processes found first go first. Those found by one search or the next may have
+  /// ended in any order, so the one whose last event is oldest goes first. Returns the events that are gone.
   std::uint64_t trim(std::uint64_t bytes);
 
  private:
   struct Dead {
     std::filesystem::path path;
     std::uint64_t lastStamp = 0;
-    std::uint64_t look = 0;  ///< by which it was found
+    std::uint64_t search = 0;  ///< by which it was found
   };
   void findDead();
 
   std::filesystem::path directory_;
   std::uint64_t key_;
-  std::uint64_t looks_ = 0;
+  std::uint64_t searches_ = 0;
   std::vector<Dead> dead_;
 };
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include "lacuna/prof/announced.h"
 #include "lacuna/prof/events.h"
 #include "lacuna/prof/prof.h"
-#include "lacuna/prof/said.h"
 
 /// Recording from C++: scopes, sites that register themselves once, and any row of the event model. The contract is
 /// that of prof.h. LACUNA_RANGE("load batch"); in a function records the rest of the scope.
@@ -132,16 +132,16 @@ void record(const Row& row) {
   lacunaRow_(Row::kTable, packed, sizeof packed);
 }
 
-/// Record `said`, by this thread and now. The ranges end with lacunaDomainRangePop(domain).
+/// Record `announced`, by this thread and now. The ranges end with lacunaDomainRangePop(domain).
 extern "C" LACUNA_PROF_API void lacunaPushExecution_(LacunaName domain, LacunaName name, LacunaName category,
-                                                     const SaidExecution* said);
+                                                     const AnnouncedExecution* announced);
 extern "C" LACUNA_PROF_API void lacunaPushWait_(LacunaName domain, LacunaName name, LacunaName category,
-                                                const SaidWait* said);
-/// Records a SaidMemory, in registers; `what` is its memoryWhat().
+                                                const AnnouncedWait* announced);
+/// Records a AnnouncedMemory, in registers; `what` is its memoryWhat().
 extern "C" LACUNA_PROF_API void lacunaMemory_(std::uint64_t address, std::uint64_t bytes, std::uint64_t sequence,
                                               LacunaName tensor, std::uint64_t what);
-inline void recordMemory(const SaidMemory& said) {
-  lacunaMemory_(said.address, said.bytes, said.sequence, said.tensor, memoryWhat(said));
+inline void recordMemory(const AnnouncedMemory& announced) {
+  lacunaMemory_(announced.address, announced.bytes, announced.sequence, announced.tensor, memoryWhat(announced));
 }
 
 }  // namespace lacuna::prof

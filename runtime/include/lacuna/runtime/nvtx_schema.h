@@ -223,7 +223,7 @@ enum LacunaRtSyncKind {
   } Name;
 LACUNA_RT_PAYLOADS(LACUNA_RT_DECLARE_PAYLOAD)
 
-/* --- whole operators: an NVTX extension module -------------------------------------------------------------------- */
+/* --- complete operators: an NVTX extension module ----------------------------------------------------------------- */
 
 /* NVTX offers this module to a tool as it offers its own extensions: through InitializeInjectionNvtxExtension. A tool
  * that fills all slots gets one call for a small operator that runs on the calling thread, when the operator is over.

@@ -23,10 +23,10 @@ void* allocatePages(std::size_t bytes) {
 }  // namespace
 
 StagingMemory allocateStaging(Device device, std::size_t bytes) {
-  const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
-  if (device.type == DeviceType::Cuda) return {cuda::allocatePinned(whole), whole};
+  const std::size_t rounded = (bytes + kPage - 1) / kPage * kPage;
+  if (device.type == DeviceType::Cuda) return {cuda::allocatePinned(rounded), rounded};
   if (device.type != DeviceType::Cpu) fail("DataLoader", "batches cannot be staged for " + toString(device));
-  return {allocatePages(whole), whole};
+  return {allocatePages(rounded), rounded};
 }
 
 void freeStaging(Device device, const StagingMemory& memory) {

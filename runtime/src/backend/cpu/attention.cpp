@@ -61,7 +61,7 @@ class Carving {
   template <class W>
   void take(W*& to, std::int64_t count) {
     to = memory_ == nullptr ? nullptr : reinterpret_cast<W*>(memory_ + bytes_);
-    bytes_ += cpu::wholeLines(static_cast<std::size_t>(count) * sizeof(W));
+    bytes_ += cpu::roundedToLines(static_cast<std::size_t>(count) * sizeof(W));
   }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 

@@ -10,7 +10,7 @@
 namespace lacuna::rt::cpu {
 
 /// The values made for the last `most` keys or so: one not asked for while half of that many others came is dropped. A
-/// find of a value that is used all the time is one look into a hash map. A value stays where it is until it is
+/// find of a value that is used all the time is one lookup in a hash map. A value stays where it is until it is
 /// dropped, which one found since was not.
 template <class Value>
 class BoundedCache {

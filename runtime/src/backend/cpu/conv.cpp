@@ -132,7 +132,7 @@ Choice ask(Pass pass, dnnl::algorithm how, const Geometry& g, bool bias, const d
 }
 
 std::size_t copyBytes(const memory::desc& own, const memory::desc& wanted) {
-  return own == wanted ? 0 : cpu::wholeLines(wanted.get_size());
+  return own == wanted ? 0 : cpu::roundedToLines(wanted.get_size());
 }
 
 std::size_t workspaceBytes(const Choice& choice) {

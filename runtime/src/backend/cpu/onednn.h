@@ -48,7 +48,7 @@ dnnl::primitive_attr inGivenMemory();
 dnnl::memory::desc scratchOf(const dnnl::primitive& primitive);
 
 /// `bytes` in whole cache lines.
-inline std::size_t wholeLines(std::size_t bytes) {
+inline std::size_t roundedToLines(std::size_t bytes) {
   constexpr std::size_t kLine = 64;
   return (bytes + kLine - 1) / kLine * kLine;
 }

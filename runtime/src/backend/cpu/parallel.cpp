@@ -70,10 +70,10 @@ AsQueueThread::~AsQueueThread() {
 
 int threadCount() {
   const int count = queueThreadCount();
-  thread_local int told = 0;
-  if (told != count) {
+  thread_local int lastCount = 0;
+  if (lastCount != count) {
     omp_set_num_threads(count);  // for oneDNN, which asks OpenMP; the setting belongs to the calling thread
-    told = count;
+    lastCount = count;
   }
   return count;
 }

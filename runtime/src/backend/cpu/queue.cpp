@@ -14,10 +14,10 @@
 #include <string>
 #include <thread>
 
-#include "backend/common/fork.h"
 #include "backend/cpu/parallel.h"
 #include "backend/cpu/thread_setting.h"
 #include "core/environment.h"
+#include "core/fork_locks.h"
 #include "core/process_barrier.h"
 #include "lacuna/runtime/instrument.h"
 
@@ -93,23 +93,11 @@ void CpuQueue::lockForFork() {
   while (tail_.load(std::memory_order_acquire) != head_.load(std::memory_order_relaxed)) std::this_thread::yield();
   state_->runMutex.lock();
   state_->errorMutex.lock();
-  lockAllocatorsForFork();
-  lockLeavesForFork();
-  lockKeptWeightsForFork();
-  lockRandomForFork();
-  instrument::lockProfileTableForFork();
-  instrument::lockRecorderForFork();
-  instrument::lockNamesForFork();
+  rt::lockForFork();
 }
 
 void CpuQueue::unlockAfterFork() {
-  instrument::unlockNamesAfterFork();
-  instrument::unlockRecorderAfterFork();
-  instrument::unlockProfileTableAfterFork();
-  unlockRandomAfterFork();
-  unlockKeptWeightsAfterFork();
-  unlockLeavesAfterFork();
-  unlockAllocatorsAfterFork();
+  rt::unlockAfterFork();
   state_->errorMutex.unlock();
   state_->runMutex.unlock();
   lock_.unlock();
@@ -138,7 +126,7 @@ std::int64_t CpuQueue::makeRoom(std::uint32_t units) {
   return waitedFromNs != 0 ? waitedFromNs : againFromNs;
 }
 
-// Waits for a good piece of the ring at once and looks rarely: every look slows the queue's thread down. Small
+// Waits for a good piece of the ring at once and polls rarely: every poll slows the queue's thread down. Small
 // operators free it soon. Large ones want the processor meanwhile.
 std::int64_t CpuQueue::waitForUnits(std::uint64_t end) {
   freed_ = read_.load(std::memory_order_acquire);

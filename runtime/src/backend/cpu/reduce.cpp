@@ -21,8 +21,8 @@ template <class T>
 using Sum = std::conditional_t<std::is_floating_point_v<WideT<T>>, double, std::int64_t>;
 
 /// The type that a reduction of T gives: `Whole` for integers, T for the others.
-template <class T, class Whole>
-using Result = std::conditional_t<std::is_floating_point_v<WideT<T>>, T, Whole>;
+template <class T, class Integral>
+using Result = std::conditional_t<std::is_floating_point_v<WideT<T>>, T, Integral>;
 
 /// The dimensions of x split into kept and reduced ones, from the widest step in memory to the narrowest. Those that
 /// lie together are joined.

@@ -36,7 +36,7 @@ View Widening::add(const Shape& shape, const Shape& strides) {
   for (int d = 0; d < shape.rank(); ++d) last += (shape[d] - 1) * strides[d];
   View wide{nullptr, shape, strides, DType::F32};
   if (workspace_.data != nullptr) wide.data = static_cast<std::byte*>(workspace_.data) + bytes_;
-  bytes_ += wholeLines(static_cast<std::size_t>(last + 1) * sizeof(float));
+  bytes_ += roundedToLines(static_cast<std::size_t>(last + 1) * sizeof(float));
   if (workspace_.data != nullptr && bytes_ > static_cast<std::size_t>(workspace_.shape.numel()))
     throw Error("the workspace is too small for operands in f32");
   return wide;

@@ -40,7 +40,7 @@ TEST(CoreContention, IsWhatTheProgramsOwnThreadsCannotExplain) {
   EXPECT_FALSE(contended({{50, 50}}, 0).known);
 }
 
-TEST(CoreContention, ComesFromTheStatesOfThreadsWhereTheyAreTold) {
+TEST(CoreContention, ComesFromTheStatesOfThreadsWhereTheyAreRecorded) {
   StoreBuilder builder;
   const auto state = [&](std::uint32_t thread, TimeNs start, TimeNs dur, ThreadState what) {
     builder.append(ThreadSpan{.startNs = start, .durNs = dur, .thread = ThreadId(thread), .state = what});

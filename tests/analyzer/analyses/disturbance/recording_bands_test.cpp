@@ -147,7 +147,7 @@ TEST_F(BandsTest, CallsAndLaunchesHoldWhatWasRecordedMeanwhile) {
   }
 }
 
-TEST_F(BandsTest, CopiesAndCollectivesOfACpuAreToldAsRanges) {
+TEST_F(BandsTest, CopiesAndCollectivesOfACpuAreShownAsRanges) {
   for (const std::int64_t dur : {100, 5}) {
     builder_.append(Memcpy{.startNs = 1000 + dur,
                            .durNs = dur,

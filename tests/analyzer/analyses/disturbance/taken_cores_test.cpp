@@ -242,7 +242,7 @@ TEST_F(TakenCoresTest, WhatTheRecorderTookWasTakenByNoOtherProgram) {
       << "0.7 cores at first, then 0.3, and nothing while the recorder ran on more";
 }
 
-TEST_F(TakenCoresTest, AreNoOtherProgramsAlsoWhereStatesAreTold) {
+TEST_F(TakenCoresTest, AreNoOtherProgramsAlsoWhereStatesAreRecorded) {
   const auto state = [&](std::uint32_t thread, TimeNs start, TimeNs dur, ThreadState what) {
     builder_.append(ThreadSpan{.startNs = start, .durNs = dur, .thread = ThreadId(thread), .state = what});
   };

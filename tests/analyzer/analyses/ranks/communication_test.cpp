@@ -80,7 +80,7 @@ class NcclTrace {
   std::shared_ptr<const Store> built() { return builder_.build(); }
 
   /// "all_reduce of 0xabc (4): 2 calls, 1024 1024 1536" for each kernel: bytes, of the whole buffer, across the bus.
-  std::vector<std::string> told() { return tell(*built()); }
+  std::vector<std::string> listed() { return tell(*built()); }
   static std::vector<std::string> tell(const Store& store) {
     const auto list = listCollectives(store, {});
     EXPECT_TRUE(list);
@@ -114,18 +114,18 @@ TEST(Collectives, AKernelIsWhatTheCallAroundItsLaunchSays) {
   trace.call(70, 80, "ncclBroadcast", kWorld, 80).kernel(75, 160, 170, "ncclDevKernel_Broadcast_RING_LL()");
   // 4 ranks: a ring moves 2·3/4 of a buffer for an all-reduce, 3/4 of the whole for what gathers or scatters.
   EXPECT_EQ(
-      trace.told(),
+      trace.listed(),
       (Lines{"all_reduce of 0xabc (4): 1 calls, 1024 1024 1536", "all_gather of 0xabc (4): 1 calls, 1000 4000 3000",
              "reduce_scatter of 0xabc (4): 1 calls, 4000 4000 3000", "broadcast of 0xabc (4): 1 calls, 80 80 80"}));
 }
 
-TEST(Collectives, WithoutTheNumberOfRanksOnlyWhatNeedsNoneIsTold) {
+TEST(Collectives, WithoutTheNumberOfRanksOnlyFiguresWithoutItAreShown) {
   NcclTrace trace;
   trace.call(10, 20, "ncclAllReduce", kWorld, 1024).kernel(15, 100, 110, kAllReduce);
   trace.call(30, 40, "ncclAllGather", kWorld, 1000).kernel(35, 120, 130, kAllGather);
   trace.call(50, 60, "ncclReduceScatter", kWorld, 1000)
       .kernel(55, 140, 150, "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL()");
-  EXPECT_EQ(trace.told(),
+  EXPECT_EQ(trace.listed(),
             (Lines{"all_reduce of 0xabc (0): 1 calls, 1024 1024 0", "all_gather of 0xabc (0): 1 calls, 1000 0 0",
                    "reduce_scatter of 0xabc (0): 1 calls, 0 0 0"}));
 }
@@ -135,7 +135,7 @@ TEST(Collectives, WhatLiesInNoCallIsKnownByItsNameAlone) {
   trace.call(10, 20, "ncclAllReduce", kWorld, 1024);
   trace.kernel(25, 100, 110, kAllReduce).kernel(15, 120, 130, kAllReduce, 1, 2);  // later; on another thread
   const std::string nothing = "all_reduce of  (0): 0 calls, 0 0 0";
-  EXPECT_EQ(trace.told(), (Lines{nothing, nothing}));
+  EXPECT_EQ(trace.listed(), (Lines{nothing, nothing}));
 }
 
 TEST(Collectives, AGroupsOneKernelCarriesOutAllItsCalls) {
@@ -146,7 +146,7 @@ TEST(Collectives, AGroupsOneKernelCarriesOutAllItsCalls) {
   trace.range(16, 30, "ncclGroupEnd").kernel(20, 100, 110, kAllReduce);
   // The next call is none of the group.
   trace.call(40, 50, "ncclAllReduce", kWorld, 8).kernel(45, 120, 130, kAllReduce);
-  EXPECT_EQ(trace.told(),
+  EXPECT_EQ(trace.listed(),
             (Lines{"all_reduce of 0xabc (2): 2 calls, 1024 1024 1024", "all_reduce of 0xabc (2): 1 calls, 8 8 8"}));
 }
 
@@ -157,7 +157,7 @@ TEST(Collectives, OfSendsAndReceivesOfAGroupTheLargerSumCounts) {
       .call(14, 15, "ncclRecv", kWorld, 300)
       .call(15, 16, "ncclSend", kWorld, 50);
   trace.range(16, 17, "ncclGroupEnd").range(18, 30, "ncclGroupEnd").kernel(20, 100, 110, kSendRecv);
-  EXPECT_EQ(trace.told(), (Lines{"send and receive of 0xabc (0): 3 calls, 150 300 300"}));
+  EXPECT_EQ(trace.listed(), (Lines{"send and receive of 0xabc (0): 3 calls, 150 300 300"}));
 }
 
 TEST(Collectives, KernelsOfAGroupShareCallsThatAreAlike) {
@@ -167,7 +167,7 @@ TEST(Collectives, KernelsOfAGroupShareCallsThatAreAlike) {
   for (TimeNs i = 0; i < 4; ++i) trace.call(12 + 2 * i, 13 + 2 * i, "ncclAllReduce", kWorld, 500);
   trace.range(20, 30, "ncclGroupEnd").kernel(21, 100, 110, kAllReduce).kernel(22, 120, 130, kAllReduce, 2);
   const std::string half = "all_reduce of 0xabc (2): 2 calls, 1000 1000 1000";
-  EXPECT_EQ(trace.told(), (Lines{half, half}));
+  EXPECT_EQ(trace.listed(), (Lines{half, half}));
 }
 
 TEST(Collectives, KernelsOfAGroupTakeTheCallsOfTheirKind) {
@@ -176,7 +176,7 @@ TEST(Collectives, KernelsOfAGroupTakeTheCallsOfTheirKind) {
   trace.range(10, 11, "ncclGroupStart");
   trace.call(12, 13, "ncclAllReduce", kWorld, 500).call(14, 15, "ncclAllGather", kTensor, 100);
   trace.range(20, 30, "ncclGroupEnd").kernel(21, 100, 110, kAllGather).kernel(22, 120, 130, kAllReduce, 2);
-  EXPECT_EQ(trace.told(),
+  EXPECT_EQ(trace.listed(),
             (Lines{"all_gather of 0xdef (4): 1 calls, 100 400 300", "all_reduce of 0xabc (2): 1 calls, 500 500 500"}));
 }
 
@@ -187,14 +187,14 @@ TEST(Collectives, WhoOfAGroupDidWhatIsNotGuessed) {
   trace.call(12, 13, "ncclAllReduce", kWorld, 500).call(14, 15, "ncclAllReduce", kWorld, 700);
   trace.range(20, 30, "ncclGroupEnd").kernel(21, 100, 110, kAllReduce).kernel(22, 120, 130, kAllReduce, 2);
   const std::string unknown = "all_reduce of 0xabc (2): 0 calls, 0 0 0";
-  EXPECT_EQ(trace.told(), (Lines{unknown, unknown}));
+  EXPECT_EQ(trace.listed(), (Lines{unknown, unknown}));
 }
 
 TEST(Collectives, AGroupWhoseBeginWasNotRecordedTellsNothing) {
   NcclTrace trace;
   trace.range(16, 30, "ncclGroupEnd").kernel(20, 100, 110, kAllReduce);
   trace.call(40, 50, "ncclAllReduce", kWorld, 8).kernel(45, 120, 130, kAllReduce);
-  EXPECT_EQ(trace.told(), (Lines{"all_reduce of  (0): 0 calls, 0 0 0", "all_reduce of 0xabc (0): 1 calls, 8 8 0"}));
+  EXPECT_EQ(trace.listed(), (Lines{"all_reduce of  (0): 0 calls, 0 0 0", "all_reduce of 0xabc (0): 1 calls, 8 8 0"}));
 }
 
 TEST(Collectives, CallsOfNcclToItselfAreOfTheProgramsCall) {
@@ -203,7 +203,7 @@ TEST(Collectives, CallsOfNcclToItselfAreOfTheProgramsCall) {
   trace.call(10, 40, "ncclAllToAll", kWorld, 100);
   trace.range(12, 13, "ncclGroupStart").call(14, 15, "ncclSend", kWorld, 100).range(16, 30, "ncclGroupEnd");
   trace.kernel(20, 100, 110, kSendRecv);
-  EXPECT_EQ(trace.told(), (Lines{"all_to_all of 0xabc (4): 1 calls, 400 400 300"}));
+  EXPECT_EQ(trace.listed(), (Lines{"all_to_all of 0xabc (4): 1 calls, 400 400 300"}));
 }
 
 TEST(Collectives, AreTheSameOutOfAFile) {

@@ -188,7 +188,7 @@ TEST(WarmUp, SlowLeadingStepsAreSetApartAndSlowLaterOnesAreNot) {
   EXPECT_FALSE(steps[6].warmUp);
 }
 
-TEST(StepMarkers, NamesAreToldApart) {
+TEST(StepMarkers, NamesAreDistinguished) {
   for (const char* name : {"step", "Step 12", "ProfilerStep#3", "iteration 4", "train_step", "iter=7"})
     EXPECT_TRUE(isStepMarker("", name)) << name;
   for (const char* name : {"optimizer.step", "stepper", "Optimizer.step#SGD.step", "forward"})

@@ -116,7 +116,7 @@ TEST_F(SequencesTest, CopiesAndTheEndsOfStepsEndThem) {
   EXPECT_EQ(repeated(), "a b: 6 in 6, 120 + 30");
 }
 
-TEST_F(SequencesTest, QueuesAreLookedAtOneByOne) {
+TEST_F(SequencesTest, QueuesAreExaminedOneByOne) {
   run("1: a 2: b 1: a 2: b 1: a 2: b 1: a 2: b 1: a 2: b");
   // From one a to the next, b runs elsewhere: 5 + 10 + 5 ns.
   EXPECT_EQ(repeated(), "a: 5 in 1, 50 + 80; b: 5 in 1, 50 + 80");

@@ -68,7 +68,7 @@ TEST(MendedJson, OfAnyBytesIsSoundAndAsLong) {
   }
 }
 
-TEST(MendedJson, ClosesAStringBehindAWholeCharacter) {
+TEST(MendedJson, ClosesAStringBehindACompleteCharacter) {
   expectSound(mendedJson("{\"name\":\"\xc3\xbc{\"ph\":\"X\"}"));
 }
 

@@ -140,11 +140,11 @@ TEST_F(PerfettoAnnotationsTest, DictionariesAndListsBecomeJson) {
 }
 
 TEST_F(PerfettoAnnotationsTest, NestedValuesOfTheOlderFormBecomeJson) {
-  const auto whole = [](std::uint64_t value) { return Fields().set(5, value); };
-  EXPECT_EQ(jsonOf(named("k").set(8, whole(7))), "7");
+  const auto integerOf = [](std::uint64_t value) { return Fields().set(5, value); };
+  EXPECT_EQ(jsonOf(named("k").set(8, integerOf(7))), "7");
   EXPECT_EQ(jsonOf(named("k").set(8, Fields())), "null");
   EXPECT_EQ(jsonOf(named("k").set(
-                8, Fields().set(1, 1).set(2, "a").set(2, "b\"").set(3, whole(1)).set(3, Fields().set(7, 1)))),
+                8, Fields().set(1, 1).set(2, "a").set(2, "b\"").set(3, integerOf(1)).set(3, Fields().set(7, 1)))),
             R"({"a": 1, "b\"": true})");
   EXPECT_EQ(jsonOf(named("k").set(8, Fields()
                                          .set(1, 2)
@@ -153,9 +153,10 @@ TEST_F(PerfettoAnnotationsTest, NestedValuesOfTheOlderFormBecomeJson) {
                                          .set(4, Fields().set(8, "t"))
                                          .set(4, Fields().set(1, 1)))),
             R"([1.5, null, "t", {}])");
-  EXPECT_EQ(jsonOf(named("k").set(8, Fields().set(1, 1).set(2, "a").set(3, whole(1)).set(3, whole(2)))), R"({"a": 1})")
+  EXPECT_EQ(jsonOf(named("k").set(8, Fields().set(1, 1).set(2, "a").set(3, integerOf(1)).set(3, integerOf(2)))),
+            R"({"a": 1})")
       << "a value without a key";
-  EXPECT_EQ(jsonOf(named("k").set(12, Fields().set(8, whole(7)))), "[7]");
+  EXPECT_EQ(jsonOf(named("k").set(12, Fields().set(8, integerOf(7)))), "[7]");
 }
 
 /// A value inside so many lists.

@@ -141,9 +141,9 @@ TEST(PackedValues, AreOneNumberOrManyOfEitherWidth) {
     proto::putVarint(varints, value);
     fixed.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  const auto valuesOf = [](const proto::Field& field, proto::Wire packed, bool isWhole) {
+  const auto valuesOf = [](const proto::Field& field, proto::Wire packed, bool isComplete) {
     std::vector<std::uint64_t> values;
-    EXPECT_EQ(eachValue(field, packed, [&](std::uint64_t value) { values.push_back(value); }), isWhole);
+    EXPECT_EQ(eachValue(field, packed, [&](std::uint64_t value) { values.push_back(value); }), isComplete);
     return values;
   };
   const proto::Field number{.number = 1, .value = 7, .bytes = {}};

@@ -60,10 +60,10 @@ TEST(PacketUnpacking, DataThatBreakOffAreNoPackets) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += std::to_string(i * i);
   for (const Packing& packing : kPackings) {
-    const std::string whole = packing.pack(text);
-    for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+    const std::string full = packing.pack(text);
+    for (std::size_t cut = 0; cut < full.size(); ++cut) {
       std::string out;
-      EXPECT_FALSE(packing.unpack(whole.substr(0, cut), out)) << packing.name << " " << cut;
+      EXPECT_FALSE(packing.unpack(full.substr(0, cut), out)) << packing.name << " " << cut;
     }
   }
 }

@@ -127,8 +127,8 @@ TEST(PerfettoClocks, ClocksFrom64To127AreTheirSequencesOwn) {
 }
 
 TEST(PerfettoClocks, ADamagedSnapshotChangesNothing) {
-  const std::string whole = snapshotOf({{kBoot, 5'000}, {kOther, 70}});
-  for (const std::string& bytes : {whole.substr(0, whole.size() - 1), whole + "\x0a", whole + "\x0a\x01\x08"}) {
+  const std::string full = snapshotOf({{kBoot, 5'000}, {kOther, 70}});
+  for (const std::string& bytes : {full.substr(0, full.size() - 1), full + "\x0a", full + "\x0a\x01\x08"}) {
     PerfettoClocks clocks;
     PerfettoClocks::Local local;
     EXPECT_FALSE(clocks.readSnapshot(bytes, local));
@@ -138,7 +138,7 @@ TEST(PerfettoClocks, ADamagedSnapshotChangesNothing) {
   PerfettoClocks clocks;
   PerfettoClocks::Local local;
   EXPECT_TRUE(clocks.readSnapshot("", local));
-  EXPECT_TRUE(clocks.readSnapshot(std::string("\x10\x05", 2) + whole, local)) << "other fields are skipped";
+  EXPECT_TRUE(clocks.readSnapshot(std::string("\x10\x05", 2) + full, local)) << "other fields are skipped";
   EXPECT_TRUE(clocks.explains(kOther, local));
 }
 

@@ -110,7 +110,7 @@ TEST_F(PerfettoTracksTest, CountersMayCountDifferencesAndMultiples) {
   EXPECT_FALSE(tracks_.find(2)->isIncremental);
 }
 
-TEST_F(PerfettoTracksTest, DamagedDescriptionsAreSaidToBe) {
+TEST_F(PerfettoTracksTest, DamagedDescriptionsAreReported) {
   Descriptor cut = Descriptor().set(kUuidField, 5).set(kNameField, "name");
   cut.bytes.pop_back();
   EXPECT_FALSE(read(cut));

@@ -96,12 +96,11 @@ TEST(PickleDamage, DamageIsNamedByTheByteOfItsOpcode) {
 }
 
 TEST(PickleDamage, AFileThatEndsAnywhereBreaksOff) {
-  const std::string whole =
+  const std::string full =
       "\x80\x04}(" + textOfKey("key") + "G12345678" + textOfKey("k2") + "\x8a\x0c" + "123456789012" + "u.";
-  ASSERT_TRUE(readPickle(whole).ok());
-  for (std::size_t cut = 1; cut < whole.size(); ++cut) {
-    EXPECT_THAT(readPickle(whole.substr(0, cut)).error().message,
-                HasSubstr("ends before its STOP: the file breaks off"))
+  ASSERT_TRUE(readPickle(full).ok());
+  for (std::size_t cut = 1; cut < full.size(); ++cut) {
+    EXPECT_THAT(readPickle(full.substr(0, cut)).error().message, HasSubstr("ends before its STOP: the file breaks off"))
         << cut;
   }
 }

@@ -26,7 +26,7 @@ using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(CommunicationSection, CollectivesAreToldApartInANarrowTerminal) {
+TEST(CommunicationSection, CollectivesAreDistinguishableInANarrowTerminal) {
   Analysis analysis = analysed(kSlow);
   CollectiveRow row;
   row.communicator = "default_pg";

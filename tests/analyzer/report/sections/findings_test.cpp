@@ -37,18 +37,18 @@ TEST(FindingsSection, AFindingThatWouldGainNothingSaysSo) {
 }
 
 TEST(FindingsSection, WhereNothingIsFoundTheListAgreesWithTheVerdict) {
-  const auto said = [](std::int64_t unknownNs, std::int64_t inStepsNs) {
+  const auto recordingCosting = [](std::int64_t unknownNs, std::int64_t inStepsNs) {
     Analysis analysis = analysed({});
     analysis.of<Findings>().clear();
     analysis.ledgers.run.add(Cause::Unknown, unknownNs);  // before the steps: no word about training
     for (Ledger& step : analysis.ledgers.steps) step.add(Cause::Unknown, inStepsNs);
     return analysis;
   };
-  const Analysis sure = said(1'000'000'000, 0);
+  const Analysis sure = recordingCosting(1'000'000'000, 0);
   EXPECT_THAT(verdict(sure), HasSubstr("No fault found."));
   EXPECT_THAT(renderText(sure, {{"findings"}, 100, false}), HasSubstr(" none: nothing stands out"));
   EXPECT_THAT(renderHtml(sure), HasSubstr("<p>None: nothing stands out.</p>"));
-  const Analysis unsure = said(0, sure.meanStepNs() / 9);
+  const Analysis unsure = recordingCosting(0, sure.meanStepNs() / 9);
   EXPECT_THAT(verdict(unsure), HasSubstr("No fault is named, but 10.0 % of a step has no cause in the trace."));
   EXPECT_THAT(verdict(unsure), HasSubstr("unknown 10.0 %"));
   EXPECT_THAT(renderText(unsure, {{"findings"}, 100, false}),
@@ -74,7 +74,7 @@ Finding aFinding() {
   finding.predictedGainNsPerStep = 2'000'000;
   finding.gainLowNsPerStep = 1'000'000;
   finding.gainHighNsPerStep = 3'000'000;
-  finding.wholeStepNs = 10'000'000;
+  finding.fullStepNs = 10'000'000;
   finding.gainBasis = GainBasis::Replay;
   finding.confidence = 0.9;
   finding.knob = "loader.workers=4";

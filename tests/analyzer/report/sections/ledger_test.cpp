@@ -140,14 +140,14 @@ TEST(LedgerSection, SaysWhereTimeWithoutACauseLies) {
   const UnknownPlaces& places = analysis.of<UnknownPlaces>();
   EXPECT_EQ(places.beforeNs + places.inStepsNs + places.betweenNs + places.behindNs,
             analysis.ledgers.run[Cause::Unknown]);
-  const std::string said =
+  const std::string sentence =
       "unknown: 400 ms before the first step (the host's thread ran 60 % of that time and waited for a core 30 %; "
-      "imports and set-up tell of nothing), 120 ms in steps, 70.0 ms between steps, 50.0 ms behind the last step";
-  EXPECT_THAT(withoutBreaks(renderText(analysis, {{"ledger"}, 100, false})), HasSubstr(said));
+      "imports and setup record no events), 120 ms in steps, 70.0 ms between steps, 50.0 ms behind the last step";
+  EXPECT_THAT(withoutBreaks(renderText(analysis, {{"ledger"}, 100, false})), HasSubstr(sentence));
   EXPECT_THAT(renderJson(analysis), HasSubstr("\"before_steps_ns\": 400000000"));
   EXPECT_THAT(renderHtml(analysis), HasSubstr("400 ms before the first step"));
   const std::string uncounted = withoutBreaks(renderText(withUnknownTime(false), {{"ledger"}, 100, false}));
-  EXPECT_THAT(uncounted, HasSubstr("before the first step (imports and set-up tell of nothing), 120 ms in steps"));
+  EXPECT_THAT(uncounted, HasSubstr("before the first step (imports and setup record no events), 120 ms in steps"));
   EXPECT_THAT(renderText(analysed({}), {{"ledger"}, 100, false}), Not(HasSubstr("unknown:")));
 }
 
@@ -217,7 +217,7 @@ TEST(LedgerSection, TheLedgerSaysOfWhichTimeItIsAndWhatLiesOutside) {
   EXPECT_EQ(analysedLate(10'000'000'000).of<StretchesWithoutDevices>().before.longest, "prepare");
 }
 
-TEST(LedgerSection, WhatLiesOutsideOfTheLedgerIsOnlyToldWhereItMatters) {
+TEST(LedgerSection, TimeOutsideOfTheLedgerIsReportedOnlyWhereItMatters) {
   const std::string text = renderText(analysed({.ranks = 2}), {{"ledger"}, 160, false});
   EXPECT_THAT(text, testing::ContainsRegex("of [0-9.]+ m?s of 2 devices, between the first and the last work of each"));
   StoreBuilder builder;

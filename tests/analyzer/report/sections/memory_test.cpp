@@ -181,7 +181,7 @@ TEST(MemorySection, OfManyDevicesThoseWithTheHighestPeaksAreShown) {
   EXPECT_EQ(count("\"leak_bytes_per_step\""), kMostMemories + 1);
 }
 
-TEST(MemorySection, WhatLowersThePeakIsToldOfEachDevice) {
+TEST(MemorySection, EachDeviceHasTheMeansThatLowerItsPeak) {
   // The devices' peaks are 400 ns apart; together they have the first one's only.
   StoreBuilder builder;
   builder.append(prof::Process{.id = prof::ProcessId(1), .osPid = 1});

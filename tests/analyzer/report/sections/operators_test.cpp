@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(OperatorsSection, OperatorsAreToldApartBesideTheirMemory) {
+TEST(OperatorsSection, OperatorsAreDistinguishedBesideTheirMemory) {
   Analysis analysis = analysed({.leakBytes = 2 << 20});
   analysis.ledgers.bands.run.ns[0] = 1'000;
   analysis.of<OperatorTables>().byShapes.clear();
@@ -63,7 +63,7 @@ TEST(OperatorsSection, TellsAnOperatorsOwnTimeFromThatOfOthersInIt) {
   EXPECT_THAT(text, ContainsRegex("\n aten::linear +1 +100 µs +40\\.0 µs +0 ns +1\\.00 MiB +0 B\n"));
 }
 
-TEST(OperatorsSection, CallsOfOneNameAreToldApartByTheirShapes) {
+TEST(OperatorsSection, CallsOfOneNameAreDistinguishedByTheirShapes) {
   const Analysis analysis = test::SmallTrace()
                                 .range(0, 100, "aten::mm", "cpu_op", "[[8, 4]]")
                                 .range(200, 400, "aten::mm", "cpu_op", "[[16, 4]]")

@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// The report's words on a recorder that cost so many percent of a step.
-std::string saidOfRecording(std::int64_t coresNs, std::int64_t eventsNs) {
+std::string sentenceOnRecording(std::int64_t coresNs, std::int64_t eventsNs) {
   Analysis analysis = analysed({});
   const std::int64_t stepNs = analysis.meanStepNs();
   analysis.of<SelfOverhead>() = {.known = true, .parts = {}, .nsPerStep = 0};
@@ -42,12 +42,12 @@ std::string saidOfRecording(std::int64_t coresNs, std::int64_t eventsNs) {
 }
 
 TEST(SummarySection, SaysWhyRecordingCostsMuchAndWhatToDo) {
-  EXPECT_THAT(saidOfRecording(30, 5),
+  EXPECT_THAT(sentenceOnRecording(30, 5),
               testing::AllOf(HasSubstr("(35.0 %)"),
                              HasSubstr("of it by taking cores that the program's threads waited for: "
                                        "leave the recorder a core (taskset), or record less (--trace)")));
-  EXPECT_THAT(saidOfRecording(5, 20), HasSubstr("(25.0 %), for its events follow each other closely: record less"));
-  EXPECT_THAT(saidOfRecording(5, 4), testing::AllOf(HasSubstr("(9.0 %);"), Not(HasSubstr("--trace"))));
+  EXPECT_THAT(sentenceOnRecording(5, 20), HasSubstr("(25.0 %), for its events follow each other closely: record less"));
+  EXPECT_THAT(sentenceOnRecording(5, 4), testing::AllOf(HasSubstr("(9.0 %);"), Not(HasSubstr("--trace"))));
 }
 
 TEST(SummarySection, DescribesTheRunAndSaysWhatTheDeviceWaitsFor) {

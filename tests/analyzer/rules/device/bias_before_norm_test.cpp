@@ -5,7 +5,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-TEST(BiasBeforeNormFinding, AFaultThatSomethingElseHidesIsToldOfWithItsCost) {
+TEST(BiasBeforeNormFinding, AFaultThatSomethingElseHidesIsReportedWithItsCost) {
   // A reduction of 0.9 ms for a bias, after waits for batches that take longer than all work of a step.
   const RunPlan plan{.batchNs = 20'000'000, .workers = 1, .biasBeforeNorm = true, .biasGradientNs = 900'000};
   const Analysis analysis = analysed(plan);

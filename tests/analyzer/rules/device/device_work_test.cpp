@@ -40,13 +40,13 @@ TEST(KernelShares, AreNothingWithoutKernels) {
 std::vector<Finding> offered(std::string_view change, double least) {
   const Analysis analysis = analysed({.kernelName = "sgemm_128x64", .syncEachStep = true});
   const auto simulator = Simulator::create(analysis);
-  Told told;
-  const Facts facts(analysis, &*simulator, told, ruleOf(FindingId::Amp));
-  Outcome out(facts, told);
+  Reported reported;
+  const Facts facts(analysis, &*simulator, reported, ruleOf(FindingId::Amp));
+  Outcome out(facts, reported);
   Finding finding;
   finding.words = "an offer";
   offer(facts, out, std::move(finding), change, {.name = "gain", .value = least});
-  return told.findings;
+  return reported.findings;
 }
 
 TEST(Offer, IsMadeWhereItsReplayGainsEnough) {
@@ -58,11 +58,11 @@ TEST(Offer, IsMadeWhereItsReplayGainsEnough) {
 
 TEST(Offer, IsNotMadeWhereNothingIsReplayed) {
   Analysis analysis;
-  Told told;
-  const Facts facts(analysis, nullptr, told, ruleOf(FindingId::Amp));
-  Outcome out(facts, told);
+  Reported reported;
+  const Facts facts(analysis, nullptr, reported, ruleOf(FindingId::Amp));
+  Outcome out(facts, reported);
   offer(facts, out, {}, "amp=on", {.name = "gain", .value = 0});
-  EXPECT_THAT(told.findings, testing::IsEmpty());
+  EXPECT_THAT(reported.findings, testing::IsEmpty());
 }
 
 TEST(RoundedCount, IsAWholeNumberOfItsNoun) {

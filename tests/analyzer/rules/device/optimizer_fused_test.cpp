@@ -5,7 +5,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-TEST(OptimizerFusedFinding, AnOptimizerOfMultiTensorKernelsIsNotToldToBecomeOne) {
+TEST(OptimizerFusedFinding, AnOptimizerOfMultiTensorKernelsIsNotAdvisedToBecomeOne) {
   RunPlan plan{.operators = 10, .kernelNs = 2'000, .batchNs = 10'000, .syncEachStep = true};
   EXPECT_THAT(opportunities(plan), testing::Not(testing::Contains(FindingId::OptimizerFused)));
   plan.optimizerKernels = 12;

@@ -19,7 +19,7 @@ TEST(UnderUtilisedFinding, IdleTimeThatNobodyExplainsIsAFault) {
   EXPECT_EQ(finding->predictedGainNsPerStep, 0);
 }
 
-TEST(UnderUtilisedFinding, ADeviceThatIsIdleForACauseWithoutARuleIsToldOf) {
+TEST(UnderUtilisedFinding, ADeviceThatIsIdleForACauseWithoutARuleIsReported) {
   const Analysis analysis = analysed({.profilerNs = 20'000'000});
   const Finding* finding = find(analysis, FindingId::UnderUtilised);
   ASSERT_NE(finding, nullptr);

@@ -23,8 +23,8 @@ CallRow called(const char* name) {
 /// Calls of a run, and what other rules have claimed of them.
 struct CalledRun {
   Analysis analysis;
-  Told told;
-  Facts facts{analysis, nullptr, told, ruleOf(FindingId::DriverCalls)};
+  Reported reported;
+  Facts facts{analysis, nullptr, reported, ruleOf(FindingId::DriverCalls)};
 };
 
 TEST(Calls, CopiesAndMemsetsAreKnownByTheirNames) {
@@ -52,7 +52,7 @@ TEST(Calls, TheCostliestIsTheUnclaimedOneThatTakesMostOfTheSteps) {
       calledIn("cudaFree", Activity::Driver, 1, 200), calledIn("cudaMemcpy", Activity::Sync, 1, 900)};
   ASSERT_NE(costliestCall(run.facts, Activity::Driver), nullptr);
   EXPECT_EQ(costliestCall(run.facts, Activity::Driver)->name, "cudaMalloc");
-  run.told.claims.push_back({.call = "cudaMalloc", .activity = Activity::Driver});
+  run.reported.claims.push_back({.call = "cudaMalloc", .activity = Activity::Driver});
   EXPECT_EQ(costliestCall(run.facts, Activity::Driver)->name, "cudaEventCreate");
   EXPECT_EQ(costliestCall(run.facts, Activity::Launch), nullptr);
 }
@@ -65,7 +65,7 @@ TEST(Calls, TheLongestWaitIsTheUnclaimedNamedOneOfItsCause) {
                                            {.cause = Cause::DriverCall, .name = "cudaFree", .ns = 100}};
   ASSERT_NE(longestWait(run.facts, Cause::DriverCall), nullptr);
   EXPECT_EQ(longestWait(run.facts, Cause::DriverCall)->name, "cudaMalloc");
-  run.told.claims.push_back({.call = "cudaMalloc", .activity = Activity::Driver});
+  run.reported.claims.push_back({.call = "cudaMalloc", .activity = Activity::Driver});
   EXPECT_EQ(longestWait(run.facts, Cause::DriverCall)->name, "cudaFree");
   EXPECT_EQ(longestWait(run.facts, Cause::LoaderWait), nullptr);
 }
@@ -73,18 +73,18 @@ TEST(Calls, TheLongestWaitIsTheUnclaimedNamedOneOfItsCause) {
 TEST(Calls, ABlockingCopyClaimsTheShareOfItsCallThatMovesMuch) {
   const Analysis analysis =
       analysed({.operatorNs = 60'000, .syncEveryOperators = 4, .blockingCopyNs = 600'000, .readsByCopy = true});
-  Told told;
-  const Facts facts(analysis, nullptr, told, ruleOf(FindingId::BlockingCopy));
-  Outcome out(facts, told);
+  Reported reported;
+  const Facts facts(analysis, nullptr, reported, ruleOf(FindingId::BlockingCopy));
+  Outcome out(facts, reported);
   findBlockingCalls(facts, out, isCopyCall, {.name = "least", .value = 0.02}, {.value = 0.9}, "copy later");
-  ASSERT_EQ(told.findings.size(), 1U);
-  EXPECT_EQ(told.findings[0].advice, "copy later");
-  EXPECT_EQ(told.findings[0].count, 12U) << "those of four bytes are somebody else's";
-  ASSERT_EQ(told.claims.size(), 1U);
-  EXPECT_EQ(told.claims[0].call, "cudaMemcpy");
-  EXPECT_GT(told.claims[0].share, 0);
-  EXPECT_LT(told.claims[0].share, 1);
-  EXPECT_EQ(told.claims[0].nsPerStep, told.findings[0].costNsPerStep);
+  ASSERT_EQ(reported.findings.size(), 1U);
+  EXPECT_EQ(reported.findings[0].advice, "copy later");
+  EXPECT_EQ(reported.findings[0].count, 12U) << "those of four bytes are somebody else's";
+  ASSERT_EQ(reported.claims.size(), 1U);
+  EXPECT_EQ(reported.claims[0].call, "cudaMemcpy");
+  EXPECT_GT(reported.claims[0].share, 0);
+  EXPECT_LT(reported.claims[0].share, 1);
+  EXPECT_EQ(reported.claims[0].nsPerStep, reported.findings[0].costNsPerStep);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(LoaderWaitFinding, AnEvaluationsWaitsArePartOfAnIteration) {
   // first step is warm-up.
   EXPECT_NEAR(static_cast<double>(finding->costNsPerStep), 10.7e6, 0.3e6);
   EXPECT_NEAR(static_cast<double>(finding->pausesNsPerStep), 6.7e6, 0.3e6);
-  EXPECT_NEAR(static_cast<double>(finding->wholeStepNs), 18.3e6, 0.5e6);
+  EXPECT_NEAR(static_cast<double>(finding->fullStepNs), 18.3e6, 0.5e6);
   EXPECT_NEAR(finding->gainShare(), finding->costShare(), 0.06);
 }
 
@@ -124,7 +124,7 @@ TEST(LoaderWaitFinding, WhoPreparesBatchesIsNotMadeUp) {
   EXPECT_NEAR(static_cast<double>(unknown->predictedGainNsPerStep), 10e6, 0.02 * 10e6);
   EXPECT_EQ(unknown->gainLowNsPerStep, 0);
   EXPECT_LT(unknown->confidence, 0.3);
-  EXPECT_THAT(unknown->advice, testing::HasSubstr("does not tell how many workers"));
+  EXPECT_THAT(unknown->advice, testing::HasSubstr("does not show how many workers"));
   EXPECT_THAT(renderJson(several), testing::HasSubstr("\"workers\": -1"));
   const Prediction more = Simulator::create(several)->play("loader.workers=8");
   EXPECT_FALSE(more.touched);

@@ -11,7 +11,7 @@
 namespace lacuna::analyzer {
 namespace {
 
-TEST(Debug, DebugChecksGoWithTheSynchronisationThatLooksAtThem) {
+TEST(Debug, DebugChecksGoWithTheSynchronisationThatReadsThem) {
   RunPlan checked{.steps = 30, .operatorNs = 60'000, .syncEveryOperators = 1};
   checked.kernelName = "is_finite";
   const RunPlan plain{.steps = 30, .operatorNs = 60'000};

@@ -128,7 +128,7 @@ class Training {
  private:
   Tensor learn(const rt::Batch& batch) {
     Tensor inputs = batch[0];
-    if (plan_.has("double-precision-detour") && rt::isFloating(inputs.dtype()))
+    if (plan_.has("double-precision-round-trip") && rt::isFloating(inputs.dtype()))
       inputs = inputs.to(rt::DType::F64).to(rt::DType::F32);
     Tensor loss;
     {

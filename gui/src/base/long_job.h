@@ -34,10 +34,10 @@ class LongJob {
     /// once, as by post(). Answers wanted().
     template <class Tell>
     [[nodiscard]] auto progress(Tell tell) const {
-      return [turn = *this, tell = std::move(tell), told = -1](double share, const auto&... more) mutable {
+      return [turn = *this, tell = std::move(tell), reported = -1](double share, const auto&... more) mutable {
         const int percent = static_cast<int>(share * 100);
-        if (percent != told) turn.post([tell, share, more...] { tell(share, more...); });
-        told = percent;
+        if (percent != reported) turn.post([tell, share, more...] { tell(share, more...); });
+        reported = percent;
         return turn.wanted();
       };
     }

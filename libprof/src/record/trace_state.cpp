@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "record/trace_book.h"
+#include "record/trace_state.h"
 
 #include <algorithm>
 
 #include "lacuna/prof/bounds.h"
-#include "record/book_access.h"
 #include "record/saver.h"
+#include "record/trace_state_access.h"
 
 namespace lacuna::prof::recording {
 namespace {
@@ -35,7 +35,7 @@ bool mayBe(const ThreadInfo& known, TimeNs startNs) {
 
 }  // namespace
 
-ProcessId TraceBook::addProcess(const ProcessInfo& info) {
+ProcessId TraceState::addProcess(const ProcessInfo& info) {
   processes_.push_back(info);
   const ProcessId id{static_cast<std::uint32_t>(processes_.size())};
   processByPid_[info.key.osPid] = id;
@@ -43,7 +43,7 @@ ProcessId TraceBook::addProcess(const ProcessInfo& info) {
   return id;
 }
 
-ProcessId TraceBook::process(const ProcessInfo& info) {
+ProcessId TraceState::process(const ProcessInfo& info) {
   if (info.joinedNs != 0 && (stats_.firstJoinNs == 0 || info.joinedNs < stats_.firstJoinNs)) {
     stats_.firstJoinNs = info.joinedNs;
   }
@@ -75,7 +75,7 @@ ProcessId TraceBook::process(const ProcessInfo& info) {
   return id;
 }
 
-ProcessId TraceBook::processOf(std::uint32_t osPid) {
+ProcessId TraceState::processOf(std::uint32_t osPid) {
   const auto known = processByPid_.find(osPid);
   if (known != processByPid_.end()) return known->second;
   ProcessInfo info;
@@ -83,7 +83,7 @@ ProcessId TraceBook::processOf(std::uint32_t osPid) {
   return addProcess(info);
 }
 
-ProcessId TraceBook::beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) {
+ProcessId TraceState::beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs startNs) {
   ProcessId id;
   const auto [begin, end] = processesByPid_.equal_range(osPid);
   for (auto at = begin; at != end; ++at) {
@@ -108,7 +108,7 @@ ProcessId TraceBook::beginProcess(std::uint32_t osPid, ProcessId parent, TimeNs 
   return id;
 }
 
-ProcessId TraceBook::execProcess(ProcessId process, TimeNs timeNs) {
+ProcessId TraceState::execProcess(ProcessId process, TimeNs timeNs) {
   const ProcessInfo before = processInfo(process);
   const TimeNs since = before.joinedNs != 0 ? before.joinedNs : before.startNs;
   if (!before.recorded || since + kSlackNs >= timeNs) return process;
@@ -116,7 +116,7 @@ ProcessId TraceBook::execProcess(ProcessId process, TimeNs timeNs) {
   return beginProcess(before.key.osPid, before.parent, timeNs);
 }
 
-ThreadId TraceBook::addThread(ProcessId process, std::uint32_t osTid) {
+ThreadId TraceState::addThread(ProcessId process, std::uint32_t osTid) {
   const ThreadId id{++lastThread_};
   ThreadInfo& info = threads_[id.value];
   info.process = process;
@@ -125,12 +125,12 @@ ThreadId TraceBook::addThread(ProcessId process, std::uint32_t osTid) {
   return id;
 }
 
-ThreadInfo* TraceBook::findThread(ThreadId id) {
+ThreadInfo* TraceState::findThread(ThreadId id) {
   const auto known = threads_.find(id.value);
   return known != threads_.end() ? &known->second : nullptr;
 }
 
-void TraceBook::alsoCall(ThreadId id, std::uint32_t ownTid) {
+void TraceState::alsoCall(ThreadId id, std::uint32_t ownTid) {
   ThreadInfo& info = threadInfo(id);
   info.ownTid = ownTid;
   const auto [at, fresh] = threadByTid_.try_emplace({info.process.value, ownTid}, id);
@@ -138,7 +138,7 @@ void TraceBook::alsoCall(ThreadId id, std::uint32_t ownTid) {
   if (!fresh && threadInfo(at->second).ownTid == ownTid) at->second = id;
 }
 
-void TraceBook::settleThreads(TimeNs nowNs) {
+void TraceState::settleThreads(TimeNs nowNs) {
   if (nowNs - lastRoundNs_ < kRoundNs) return;
   lastRoundNs_ = nowNs;
   for (auto at = threads_.begin(); at != threads_.end();) {
@@ -156,12 +156,12 @@ void TraceBook::settleThreads(TimeNs nowNs) {
   }
 }
 
-void TraceBook::forgetNumber(ProcessId process, std::uint32_t tid, std::uint32_t id) {
+void TraceState::forgetNumber(ProcessId process, std::uint32_t tid, std::uint32_t id) {
   const auto known = threadByTid_.find({process.value, tid});
   if (known != threadByTid_.end() && known->second.value == id) threadByTid_.erase(known);
 }
 
-void TraceBook::writeThread(std::uint32_t id, const ThreadInfo& info) {
+void TraceState::writeThread(std::uint32_t id, const ThreadInfo& info) {
   append(Thread{.id = ThreadId{id},
                 .process = info.process,
                 .osTid = info.osTid,
@@ -170,7 +170,7 @@ void TraceBook::writeThread(std::uint32_t id, const ThreadInfo& info) {
                 .name = writer_.intern(info.name)});
 }
 
-ThreadId TraceBook::enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) {
+ThreadId TraceState::enterThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) {
   const auto known = threadByTid_.find({process.value, osTid});
   ThreadId id = known != threadByTid_.end() ? known->second : ThreadId{};
   if (id && !mayBe(threadInfo(id), startNs)) id = {};
@@ -179,7 +179,7 @@ ThreadId TraceBook::enterThread(ProcessId process, std::uint32_t osTid, TimeNs s
   return id;
 }
 
-ThreadId TraceBook::beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) {
+ThreadId TraceState::beginThread(ProcessId process, std::uint32_t osTid, TimeNs startNs) {
   const auto known = threadByTid_.find({process.value, osTid});
   ThreadId id = known != threadByTid_.end() ? known->second : ThreadId{};
   if (id) {
@@ -193,32 +193,32 @@ ThreadId TraceBook::beginThread(ProcessId process, std::uint32_t osTid, TimeNs s
   return id;
 }
 
-void TraceBook::leaveThread(ThreadId id) {
+void TraceState::leaveThread(ThreadId id) {
   if (threadInfo(id).recorders > 0) --threadInfo(id).recorders;
 }
 
-ThreadId TraceBook::threadOf(ProcessId process, std::uint32_t osTid) {
+ThreadId TraceState::threadOf(ProcessId process, std::uint32_t osTid) {
   if (osTid == 0) return {};
   const auto known = threadByTid_.find({process.value, osTid});
   return known != threadByTid_.end() ? known->second : addThread(process, osTid);
 }
 
-std::optional<DeviceId> TraceBook::deviceOf(const std::string& uuid) const {
+std::optional<DeviceId> TraceState::deviceOf(const std::string& uuid) const {
   const auto known = devices_.find(uuid);
   return known == devices_.end() ? std::nullopt : std::optional(known->second);
 }
 
-void TraceBook::drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count, std::string_view reason) {
+void TraceState::drop(TimeNs timeNs, ProcessId process, ThreadId thread, std::uint64_t count, std::string_view reason) {
   addTo(stats_.dropped, count);
   append(
       Drop{.timeNs = timeNs, .process = process, .thread = thread, .count = count, .reason = writer_.intern(reason)});
 }
 
-void TraceBook::log(TimeNs timeNs, LogLevel level, std::string_view text) {
+void TraceState::log(TimeNs timeNs, LogLevel level, std::string_view text) {
   append(LogLine{.timeNs = timeNs, .level = level, .source = writer_.intern("lacuna"), .text = writer_.intern(text)});
 }
 
-void TraceBook::writeEverybody(TimeNs endNs) {
+void TraceState::writeEverybody(TimeNs endNs) {
   std::uint32_t id = 0;
   for (const ProcessInfo& info : processes_) {
     const auto parent = processByPid_.find(info.parentPid);
@@ -238,7 +238,7 @@ void TraceBook::writeEverybody(TimeNs endNs) {
   for (const auto& [number, info] : threads_) writeThread(number, info);
 }
 
-void TraceBook::save(Saver& saver) const {
+void TraceState::save(Saver& saver) const {
   saver.put(static_cast<const DrainCounts&>(stats_));
   saver.put(numbers_);
   saver.putAll(processes_, [&](const ProcessInfo& info) {
@@ -280,7 +280,7 @@ void TraceBook::save(Saver& saver) const {
   });
 }
 
-void TraceBook::load(Loader& loader) {
+void TraceState::load(Loader& loader) {
   static_cast<DrainCounts&>(stats_) = loader.get<DrainCounts>();
   numbers_ = loader.get<decltype(numbers_)>();
   loader.getAll([&] {
@@ -330,8 +330,8 @@ void TraceBook::load(Loader& loader) {
   });
 }
 
-void BookAccess::nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) {
-  ProcessInfo& info = book_.processInfo(process);
+void TraceStateAccess::nameProcess(ProcessId process, std::string_view name, std::string_view commandLine) {
+  ProcessInfo& info = trace_.processInfo(process);
   // A recorder knows the program by its own name.
   if (info.recorded && !info.name.empty()) return;
   if (!name.empty()) info.name = name;
@@ -339,12 +339,12 @@ void BookAccess::nameProcess(ProcessId process, std::string_view name, std::stri
   info.commandLine = commandLine;
 }
 
-void BookAccess::endThread(ThreadId thread, TimeNs endNs) {
-  if (ThreadInfo* info = book_.findThread(thread)) info->exitNs = endNs;
+void TraceStateAccess::endThread(ThreadId thread, TimeNs endNs) {
+  if (ThreadInfo* info = trace_.findThread(thread)) info->exitNs = endNs;
 }
 
-void BookAccess::nameThread(ThreadId thread, std::string_view name) {
-  ThreadInfo* info = book_.findThread(thread);
+void TraceStateAccess::nameThread(ThreadId thread, std::string_view name) {
+  ThreadInfo* info = trace_.findThread(thread);
   if (info != nullptr && !info->named) info->name = name;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/prof/whole_file.h"
+#include "lacuna/prof/draft.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A file that is there, and a draft of what is to replace it.
-class WholeFileTest : public testing::Test {
+class DraftTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "lacuna-whole-XXXXXX").string();
@@ -34,7 +34,7 @@ class WholeFileTest : public testing::Test {
   fs::path home_;
 };
 
-TEST_F(WholeFileTest, ADraftIsNotWrittenThroughALink) {
+TEST_F(DraftTest, ADraftIsNotWrittenThroughALink) {
   fs::create_symlink(file(), draft());
   ASSERT_TRUE(createDraft(draft()).ok());
   EXPECT_FALSE(fs::is_symlink(draft()));
@@ -45,20 +45,20 @@ TEST_F(WholeFileTest, ADraftIsNotWrittenThroughALink) {
   EXPECT_FALSE(fs::exists(draft()));
 }
 
-TEST_F(WholeFileTest, WhatAKilledProcessLeftOfADraftIsReplaced) {
+TEST_F(DraftTest, WhatAKilledProcessLeftOfADraftIsReplaced) {
   put(draft(), "half of ano");
   ASSERT_TRUE(createDraft(draft()).ok());
   EXPECT_EQ(textOf(draft()), "");
 }
 
-TEST_F(WholeFileTest, ADraftThatBecameALinkIsNotPublished) {
+TEST_F(DraftTest, ADraftThatBecameALinkIsNotPublished) {
   put(home_ / "other", "other");
   fs::create_symlink(home_ / "other", draft());
   EXPECT_FALSE(publishDraft(draft(), file()).ok());
   EXPECT_EQ(textOf(file()), "older");
 }
 
-TEST_F(WholeFileTest, AFolderInThePlaceOfADraftStays) {
+TEST_F(DraftTest, AFolderInThePlaceOfADraftStays) {
   fs::create_directory(draft());
   EXPECT_FALSE(createDraft(draft()).ok());
   EXPECT_TRUE(fs::is_directory(draft()));

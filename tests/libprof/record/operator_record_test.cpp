@@ -6,57 +6,57 @@
 #include <string>
 #include <vector>
 
+#include "lacuna/prof/announced_operator.h"
 #include "lacuna/prof/recording.h"
-#include "lacuna/prof/said_whole.h"
 #include "libprof/record/recorded.h"
 
 namespace lacuna::prof {
 namespace {
 
-using WholeTest = RecordingTest;
+using OperatorRecordTest = RecordingTest;
 
 constexpr std::size_t kSegment = LACUNA_SEGMENT_BYTES;
 
 /// An operator that has just run.
-SaidWhole wholeOperator() {
+AnnouncedOperator completeOperator() {
   const LacunaName domain = lacunaName("lacuna.rt");
-  SaidWhole said;
-  said.beginStamp = lacunaStamp_();
-  said.startStamp = lacunaStamp_();
-  said.stopStamp = lacunaStamp_();
-  said.endStamp = lacunaStamp_();
-  said.domain = domain;
-  said.name = lacunaSite(lacunaName("add"), domain, lacunaName("operator"), 0);
-  said.executionName = lacunaSite(lacunaName("add"), domain, lacunaName("execution"), 0);
-  said.shapes = lacunaName("f32[1] f32[1]");
-  said.correlation = said.execution.correlation = 41;
-  said.sequence = 12;
-  said.execution.sequence = 7;
-  said.execution.bytes = 12;
-  said.memory = {.address = 0x7f1234567840,
-                 .bytes = 4,
-                 .sequence = 6,
-                 .op = lacunaName("add"),
-                 .tensor = lacunaName("sum"),
-                 .role = static_cast<std::uint8_t>(MemoryRole::Activation)};
-  said.hasMemory = true;
-  return said;
+  AnnouncedOperator announced;
+  announced.beginStamp = lacunaStamp_();
+  announced.startStamp = lacunaStamp_();
+  announced.stopStamp = lacunaStamp_();
+  announced.endStamp = lacunaStamp_();
+  announced.domain = domain;
+  announced.name = lacunaSite(lacunaName("add"), domain, lacunaName("operator"), 0);
+  announced.executionName = lacunaSite(lacunaName("add"), domain, lacunaName("execution"), 0);
+  announced.shapes = lacunaName("f32[1] f32[1]");
+  announced.correlation = announced.execution.correlation = 41;
+  announced.sequence = 12;
+  announced.execution.sequence = 7;
+  announced.execution.bytes = 12;
+  announced.memory = {.address = 0x7f1234567840,
+                      .bytes = 4,
+                      .sequence = 6,
+                      .op = lacunaName("add"),
+                      .tensor = lacunaName("sum"),
+                      .role = static_cast<std::uint8_t>(MemoryRole::Activation)};
+  announced.hasMemory = true;
+  return announced;
 }
 
 /// The same, event by event.
-void tellInParts(const SaidWhole& said) {
+void recordInParts(const AnnouncedOperator& announced) {
   LacunaEvent begin{};
-  begin.domain = said.domain;
-  begin.name = said.name;
+  begin.domain = announced.domain;
+  begin.name = announced.name;
   begin.payloadType = LacunaPayloadU64;
-  begin.payload = said.sequence;
-  begin.correlation = said.correlation;
-  begin.text = said.shapes;
+  begin.payload = announced.sequence;
+  begin.correlation = announced.correlation;
+  begin.text = announced.shapes;
   lacunaRangePushEvent(&begin);
-  recordMemory(said.memory);
-  lacunaPushExecution_(said.domain, said.executionName, 0, &said.execution);
-  lacunaDomainRangePop(said.domain);
-  lacunaDomainRangePop(said.domain);
+  recordMemory(announced.memory);
+  lacunaPushExecution_(announced.domain, announced.executionName, 0, &announced.execution);
+  lacunaDomainRangePop(announced.domain);
+  lacunaDomainRangePop(announced.domain);
 }
 
 /// All but the times of a trace's ranges, kernels, calls and allocations.
@@ -86,10 +86,10 @@ std::vector<std::string> rowsWithoutTimes(const std::filesystem::path& path) {
   return all;
 }
 
-TEST_F(WholeTest, OperatorsAreTheRowsOfTheirParts) {
+TEST_F(OperatorRecordTest, OperatorsAreTheRowsOfTheirParts) {
   // Also operators that do not fit into one record: sizes, numbers that are far apart, no memory.
   const auto variants = [] {
-    std::vector<SaidWhole> all(6, wholeOperator());
+    std::vector<AnnouncedOperator> all(6, completeOperator());
     all[1].memory.bytes = std::uint64_t{1} << 40;
     all[2].execution.bytes = 1 << 24;
     all[3].memory.sequence = 7;
@@ -99,24 +99,24 @@ TEST_F(WholeTest, OperatorsAreTheRowsOfTheirParts) {
     return all;
   };
   auto parts = Session::start(trace());
-  for (const SaidWhole& said : variants()) tellInParts(said);
+  for (const AnnouncedOperator& announced : variants()) recordInParts(announced);
   ASSERT_OK((*parts).stop());
   const std::vector<std::string> expected = rowsWithoutTimes(trace());
   auto session = Session::start(trace());
-  for (const SaidWhole& said : variants()) lacunaWhole_(&said);
+  for (const AnnouncedOperator& announced : variants()) lacunaAnnouncedOperator_(&announced);
   ASSERT_OK((*session).stop());
   EXPECT_EQ(rowsWithoutTimes(trace()), expected);
 }
 
-TEST_F(WholeTest, OperatorsKeepTheirTimes) {
+TEST_F(OperatorRecordTest, OperatorsKeepTheirTimes) {
   auto session = Session::start(trace());
   lacunaMark(lacunaName("before"));
-  SaidWhole said = wholeOperator();
-  const std::uint64_t begin = said.beginStamp;
-  said.startStamp = begin + 300'000;
-  said.stopStamp = begin + 500'000;
-  said.endStamp = begin + 900'000;
-  lacunaWhole_(&said);
+  AnnouncedOperator announced = completeOperator();
+  const std::uint64_t begin = announced.beginStamp;
+  announced.startStamp = begin + 300'000;
+  announced.stopStamp = begin + 500'000;
+  announced.endStamp = begin + 900'000;
+  lacunaAnnouncedOperator_(&announced);
   ASSERT_OK((*session).stop());
   Trace file(trace());
   const Kernel kernel = file.rows<Kernel>().at(0);
@@ -132,12 +132,12 @@ TEST_F(WholeTest, OperatorsKeepTheirTimes) {
   EXPECT_NEAR(static_cast<double>(kernel.durNs) / static_cast<double>(range.durNs), 2.0 / 9, 0.01);
 }
 
-TEST_F(WholeTest, DroppedOperatorsCountForTheirParts) {
+TEST_F(OperatorRecordTest, DroppedOperatorsCountForTheirParts) {
   ASSERT_OK(createRecording(recordingDir(), {.poolBytes = kSegment, .maxPoolBytes = kSegment, .sharedMemory = false}));
   ASSERT_EQ(lacunaAttach(recordingDir().c_str()), 0);
   constexpr std::uint64_t kOperators = 5000;
-  const SaidWhole said = wholeOperator();
-  for (std::uint64_t i = 0; i < kOperators; ++i) lacunaWhole_(&said);
+  const AnnouncedOperator announced = completeOperator();
+  for (std::uint64_t i = 0; i < kOperators; ++i) lacunaAnnouncedOperator_(&announced);
   lacunaDetach();
   const auto stats = recover(recordingDir(), trace(), false);
   ASSERT_OK(stats);
@@ -145,14 +145,14 @@ TEST_F(WholeTest, DroppedOperatorsCountForTheirParts) {
   EXPECT_EQ((*stats).events + (*stats).dropped, 3 * kOperators);
 }
 
-TEST_F(WholeTest, OperatorsThatAreNotOverStayOpen) {
+TEST_F(OperatorRecordTest, OperatorsThatAreNotOverStayOpen) {
   auto session = Session::start(trace());
-  SaidWhole said = wholeOperator();
-  said.stopStamp = said.endStamp = 0;
-  lacunaWhole_(&said);
+  AnnouncedOperator announced = completeOperator();
+  announced.stopStamp = announced.endStamp = 0;
+  lacunaAnnouncedOperator_(&announced);
   lacunaMark(lacunaName("in between"));
-  lacunaDomainRangePop(said.domain);
-  lacunaDomainRangePop(said.domain);
+  lacunaDomainRangePop(announced.domain);
+  lacunaDomainRangePop(announced.domain);
   ASSERT_OK((*session).stop());
   Trace file(trace());
   const Kernel kernel = file.rows<Kernel>().at(0);

@@ -64,10 +64,11 @@ struct ThreadInfo {
 /// Numbers that the trace gives to things of all processes.
 enum class Numbered : std::uint8_t { Device, Queue, Track, Frame, ArgSet, Count };
 
-/// The trace that is being written, with everything in it that is numbered: processes, threads, devices and the like.
-class TraceBook {
+/// State of the trace that is being written: its writer, and all that it numbers, such as processes, threads and
+/// devices.
+class TraceState {
  public:
-  explicit TraceBook(Writer writer) : writer_(std::move(writer)) {}
+  explicit TraceState(Writer writer) : writer_(std::move(writer)) {}
 
   Writer& writer() { return writer_; }
   DrainStats& stats() { return stats_; }

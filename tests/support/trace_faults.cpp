@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "support/whole_way.h"
+#include "support/trace_faults.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>

@@ -10,26 +10,26 @@
 namespace lacuna::prof::recording {
 
 /// Makes the rows that follow from a guest's statements on its queues and its memory.
-class SaidRows final : private NvtxRowSink {
+class AnnouncedRows final : private NvtxRowSink {
  public:
-  SaidRows(GuestTables& tables, TraceBook& book, RowBatches& batches)
-      : tables_(tables), book_(book), batches_(batches) {}
+  AnnouncedRows(GuestTables& tables, TraceState& trace, RowBatches& batches)
+      : tables_(tables), trace_(trace), batches_(batches) {}
 
-  /// The range of `said` has ended.
-  void end(const Said& said, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs);
-  void memory(const SaidMemory& said, ThreadId thread, TimeNs timeNs);
+  /// The range of `announced` has ended.
+  void end(const QueueData& announced, ProcessId process, ThreadId thread, const OpenRange& range, TimeNs endNs);
+  void memory(const AnnouncedMemory& announced, ThreadId thread, TimeNs timeNs);
 
  private:
   StringId join(std::string_view prefix, StringId id) override;
-  void take(const Device& row) override { book_.append(row); }
-  void take(const Queue& row) override { book_.append(row); }
+  void take(const Device& row) override { trace_.append(row); }
+  void take(const Queue& row) override { trace_.append(row); }
   void take(const ApiCall& row) override { batches_.add(row); }
   void take(const Kernel& row) override { batches_.add(placed(row)); }
-  void take(const Memcpy& row) override { book_.append(placed(row)); }
-  void take(const Memset& row) override { book_.append(placed(row)); }
-  void take(const Sync& row) override { book_.append(placed(row)); }
+  void take(const Memcpy& row) override { trace_.append(placed(row)); }
+  void take(const Memset& row) override { trace_.append(placed(row)); }
+  void take(const Sync& row) override { trace_.append(placed(row)); }
   void take(const Allocation& row) override { batches_.add(placed(row)); }
-  void take(const Environment& row) override { book_.append(row); }
+  void take(const Environment& row) override { trace_.append(row); }
 
   /// With the trace's numbers of its queue and device.
   template <class Row>
@@ -40,7 +40,7 @@ class SaidRows final : private NvtxRowSink {
   }
 
   GuestTables& tables_;
-  TraceBook& book_;
+  TraceState& trace_;
   RowBatches& batches_;
   std::string_view lastPrefix_;  ///< a constant of the mapper, with the id of it alone
   StringId lastJoined_;

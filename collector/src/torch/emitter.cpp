@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "torch/speaker.h"
+#include "torch/emitter.h"
 
 #include <nvtx3/nvToolsExtCounters.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -265,7 +265,7 @@ int push(const Event& event, const void* owner, Is is = Is::Other) {
 }
 
 template <class Payload>
-void sayMark(Category category, const char* name, const Payload& payload) {
+void emitMark(Category category, const char* name, const Payload& payload) {
   const Event event(category, name, payload);
   nvtxDomainMarkEx(gDomain, &event);
 }
@@ -284,7 +284,7 @@ bool start() {
   for (std::uint32_t i = 0; i < std::size(kCategories); ++i) nvtxDomainNameCategoryA(gDomain, i + 1, kCategories[i]);
   registerEventSchemas();
   registerInfoSchemas();
-  sayMark(Category::Info, "hello", HelloPayload{kSchemaVersion, static_cast<std::uint32_t>(getpid())});
+  emitMark(Category::Info, "hello", HelloPayload{kSchemaVersion, static_cast<std::uint32_t>(getpid())});
   return true;
 }
 
@@ -308,7 +308,7 @@ std::uint32_t announceCollectiveQueue() {
   payload.queue = 256 * (queues.fetch_add(1, std::memory_order_relaxed) + 1);
   payload.deviceKind = kCpuDevice;
   payload.thread = threadNumber();
-  sayMark(Category::Info, "queue", payload);
+  emitMark(Category::Info, "queue", payload);
   return payload.queue;
 }
 
@@ -420,7 +420,7 @@ unsigned operatorsOpen() {
 }
 
 void knob(const char* name, const char* value) {
-  if (listening()) sayMark(Category::Info, "knob", KnobPayload{text(name), text(value)});
+  if (listening()) emitMark(Category::Info, "knob", KnobPayload{text(name), text(value)});
 }
 
 void loaderDepth(std::uint32_t loader, std::int64_t ready) {
@@ -452,7 +452,7 @@ void announceCpuQueue() {
   payload.deviceKind = kCpuDevice;
   payload.thread = static_cast<std::uint32_t>(getpid());
   payload.cores = std::thread::hardware_concurrency();
-  sayMark(Category::Info, "queue", payload);
+  emitMark(Category::Info, "queue", payload);
 }
 
 void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, std::uint8_t role, std::uint32_t device,
@@ -466,7 +466,7 @@ void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, std
   payload.queue = device;
   payload.action = static_cast<std::uint8_t>(action);
   payload.role = role;
-  if (tStack == nullptr || !tStack->rehearses) sayMark(Category::Memory, "memory", payload);
+  if (tStack == nullptr || !tStack->rehearses) emitMark(Category::Memory, "memory", payload);
 }
 
 }  // namespace lacuna::collector::torch

@@ -11,7 +11,7 @@
 namespace lacuna::prof {
 
 /// A queue executes something, while the range is open.
-struct SaidExecution {
+struct AnnouncedExecution {
   std::uint64_t correlation = 0;
   std::uint64_t sequence = 0;
   std::uint64_t bytes = 0;
@@ -23,7 +23,7 @@ struct SaidExecution {
 };
 
 /// Texts are LacunaNames in the program, StringIds in the trace.
-struct SaidMemory {
+struct AnnouncedMemory {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t sequence = 0;
@@ -36,13 +36,14 @@ struct SaidMemory {
 };
 
 /// Op 24 | action 8 | role 16 | queue 16.
-constexpr std::uint64_t memoryWhat(const SaidMemory& said) {
-  return static_cast<std::uint64_t>(said.op & 0xffffff) << 40 | static_cast<std::uint64_t>(said.action & 0xff) << 32 |
-         static_cast<std::uint64_t>(said.role & 0xff) << 16 | said.queue;
+constexpr std::uint64_t memoryWhat(const AnnouncedMemory& announced) {
+  return static_cast<std::uint64_t>(announced.op & 0xffffff) << 40 |
+         static_cast<std::uint64_t>(announced.action & 0xff) << 32 |
+         static_cast<std::uint64_t>(announced.role & 0xff) << 16 | announced.queue;
 }
 
 /// The host waits for a queue, while the range is open.
-struct SaidWait {
+struct AnnouncedWait {
   std::uint64_t sequence = 0;
   std::uint32_t queue = 0;
   std::uint8_t kind = 0;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "app/query_runner.h"
+#include "views/query_runner.h"
 
 #include <QElapsedTimer>
 #include <QFile>
@@ -10,11 +10,11 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/words.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/text.h"
 #include "lacuna/prof/place_file.h"
 #include "views/parts.h"
-#include "views/words.h"
 
 namespace lacuna::gui {
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "instrument/whole.h"
+#include "instrument/operator_report.h"
 
 #include <nvtx3/nvToolsExtPayload.h>
 
 namespace lacuna::rt::instrument {
 
-constinit WholeDoor gDoor;
+constinit ToolFunctions gTool;
 thread_local constinit Pending tPending;
 
 namespace {
@@ -20,7 +20,7 @@ Function* functionIn(intptr_t slot) {
 
 }  // namespace
 
-void openDoor(nvtxDomainHandle_t domain) {
+void offerModule(nvtxDomainHandle_t domain) {
   gDomain = domain;
   static intptr_t state = NVTX_EXTENSION_FRESH;
   intptr_t slots[LACUNA_RT_SLOTS] = {};
@@ -29,25 +29,26 @@ void openDoor(nvtxDomainHandle_t domain) {
       NVTX_VERSION, sizeof(nvtxExtModuleInfo_t), LACUNA_RT_MODULE_ID, LACUNA_RT_MODULE_COMPAT_ID, 1, &segment, nullptr,
       nullptr};
   NVTX_VERSIONED_IDENTIFIER(nvtxExtInitOnce)(&module, &state);
-  const WholeDoor door{functionIn<std::uint64_t()>(slots[LACUNA_RT_SLOT_STAMP]),
-                       functionIn<void(nvtxDomainHandle_t, const LacunaRtWhole*)>(slots[LACUNA_RT_SLOT_WHOLE]),
-                       functionIn<void(nvtxDomainHandle_t, const LacunaRtMemory*)>(slots[LACUNA_RT_SLOT_MEMORY])};
-  if (door.stamp != nullptr && door.whole != nullptr && door.memory != nullptr) gDoor = door;
+  const ToolFunctions offered{
+      functionIn<std::uint64_t()>(slots[LACUNA_RT_SLOT_STAMP]),
+      functionIn<void(nvtxDomainHandle_t, const LacunaRtWhole*)>(slots[LACUNA_RT_SLOT_WHOLE]),
+      functionIn<void(nvtxDomainHandle_t, const LacunaRtMemory*)>(slots[LACUNA_RT_SLOT_MEMORY])};
+  if (offered.stamp != nullptr && offered.complete != nullptr && offered.memory != nullptr) gTool = offered;
 }
 
-void tellBegunSlow() {
+void reportBegunSlow() {
   tPending.op = nullptr;
-  gDoor.whole(gDomain, &tPending.said);
+  gTool.complete(gDomain, &tPending.report);
 }
 
-bool endWhole(const OpContext& op) {
-  LacunaRtWhole& said = tPending.said;
+bool finishOperator(const OpContext& op) {
+  LacunaRtWhole& report = tPending.report;
   if (tPending.op != &op) return false;
   tPending.op = nullptr;
   // Where no gradient is wanted nothing follows the execution but this.
-  if (said.stopStamp != 0) said.endStamp = said.op.sequence == 0 ? said.stopStamp : gDoor.stamp();
-  gDoor.whole(gDomain, &said);
-  return said.endStamp != 0;
+  if (report.stopStamp != 0) report.endStamp = report.op.sequence == 0 ? report.stopStamp : gTool.stamp();
+  gTool.complete(gDomain, &report);
+  return report.endStamp != 0;
 }
 
 }  // namespace lacuna::rt::instrument

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "lacuna/prof/whole_file.h"
+#include "lacuna/prof/draft.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

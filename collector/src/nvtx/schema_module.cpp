@@ -6,7 +6,7 @@
 
 #include "core/guest.h"
 #include "core/runtime_payloads.h"
-#include "lacuna/prof/said_whole.h"
+#include "lacuna/prof/announced_operator.h"
 #include "lacuna/prof/trace.h"
 #include "nvtx/events.h"
 #include "nvtx/install.h"
@@ -17,7 +17,7 @@ namespace lacuna::collector::nvtx {
 namespace {
 
 // As in the runtime's nvtx_schema.h, whose test holds the same size.
-struct Whole {
+struct CompleteOperator {
   std::uint64_t size;
   std::uint64_t beginStamp, startStamp, stopStamp, endStamp;
   StringHandle name, executionName;
@@ -26,8 +26,9 @@ struct Whole {
   ExecutionPayload execution;
   MemoryPayload memory;
 };
-static_assert(sizeof(Whole) == 216 && offsetof(Whole, op) == 64 && offsetof(Whole, memory) == 168);
-enum Slot { kStamp, kWhole, kMemory, kSlots };
+static_assert(sizeof(CompleteOperator) == 216 && offsetof(CompleteOperator, op) == 64 &&
+              offsetof(CompleteOperator, memory) == 168);
+enum Slot { kStamp, kOperator, kMemory, kSlots };
 constexpr std::uint32_t kOperatorCategory = 3;
 constexpr std::uint32_t kExecutionCategory = 6;
 
@@ -41,7 +42,7 @@ LacunaName siteOf(Domain& domain, StringHandle handle, std::uint32_t category) {
   return handle != 0 ? registered(handle)->site(domain, category, 0) : 0;
 }
 
-prof::SaidMemory saidOf(const MemoryPayload& memory) {
+prof::AnnouncedMemory announcedOf(const MemoryPayload& memory) {
   return {.address = memory.address,
           .bytes = memory.bytes,
           .sequence = memory.sequence,
@@ -52,7 +53,7 @@ prof::SaidMemory saidOf(const MemoryPayload& memory) {
           .role = memory.role};
 }
 
-prof::SaidExecution saidOf(const ExecutionPayload& execution) {
+prof::AnnouncedExecution announcedOf(const ExecutionPayload& execution) {
   return {.correlation = execution.correlation,
           .sequence = execution.sequence,
           .bytes = execution.bytes,
@@ -60,8 +61,8 @@ prof::SaidExecution saidOf(const ExecutionPayload& execution) {
           .kind = static_cast<std::uint8_t>(execution.kind)};
 }
 
-void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
-  if (from->size < sizeof(Whole)) return;
+void NVTX_API completeOperator(nvtxDomainHandle_t handle, const CompleteOperator* from) {
+  if (from->size < sizeof(CompleteOperator)) return;
   Domain& domain = Domain::of(handle);
   const bool on = guest::on();
   if (__builtin_expect(from->endStamp == 0, 0)) {
@@ -77,34 +78,35 @@ void NVTX_API whole(nvtxDomainHandle_t handle, const Whole* from) {
   // Whatever did not happen is skipped, and nothing is written twice: this runs at every operator.
   const bool began = from->startStamp != 0;
   const bool hasMemory = from->hasMemory != 0;
-  const prof::SaidWhole said{.beginStamp = from->beginStamp,
-                             .startStamp = from->startStamp,
-                             .stopStamp = from->stopStamp,
-                             .endStamp = from->endStamp,
-                             .domain = domain.name(),
-                             .name = siteOf(domain, from->name, kOperatorCategory),
-                             .executionName = began ? siteOf(domain, from->executionName, kExecutionCategory) : 0,
-                             .shapes = textOf(from->op.shapes),
-                             .correlation = from->op.correlation,
-                             .sequence = from->op.sequence,
-                             .execution = began ? saidOf(from->execution) : prof::SaidExecution{},
-                             .memory = hasMemory ? saidOf(from->memory) : prof::SaidMemory{},
-                             .hasMemory = hasMemory};
-  prof::lacunaWhole_(&said);
+  const prof::AnnouncedOperator announced{
+      .beginStamp = from->beginStamp,
+      .startStamp = from->startStamp,
+      .stopStamp = from->stopStamp,
+      .endStamp = from->endStamp,
+      .domain = domain.name(),
+      .name = siteOf(domain, from->name, kOperatorCategory),
+      .executionName = began ? siteOf(domain, from->executionName, kExecutionCategory) : 0,
+      .shapes = textOf(from->op.shapes),
+      .correlation = from->op.correlation,
+      .sequence = from->op.sequence,
+      .execution = began ? announcedOf(from->execution) : prof::AnnouncedExecution{},
+      .memory = hasMemory ? announcedOf(from->memory) : prof::AnnouncedMemory{},
+      .hasMemory = hasMemory};
+  prof::lacunaAnnouncedOperator_(&announced);
 }
 
 void NVTX_API memory(nvtxDomainHandle_t, const MemoryPayload* from) {
   if (!guest::on()) return;
-  prof::recordMemory(saidOf(*from));
+  prof::recordMemory(announcedOf(*from));
 }
 
 }  // namespace
 
-bool installWhole(std::intptr_t* slots, std::size_t count) {
+bool installSchemaModule(std::intptr_t* slots, std::size_t count) {
   // Ranges that somebody waits for have to be heard of when they begin.
   if (count < kSlots || watchesRanges()) return false;
   setSlot(slots, count, kStamp, prof::lacunaStamp_);
-  setSlot(slots, count, kWhole, whole);
+  setSlot(slots, count, kOperator, completeOperator);
   setSlot(slots, count, kMemory, memory);
   return true;
 }

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "app/trace.h"
+#include "base/trace.h"
 #include "lacuna/analyzer/query.h"
 #include "models/sql_model.h"
 

@@ -10,7 +10,7 @@ ROLES = {"other": 0, "parameter": 1, "gradient": 2, "activation": 3, "optimizer"
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "liblacuna_torch.so")
 
 
-class Voice:
+class Emitter:
     """liblacuna_torch.so as Python functions. They are too short to be worth giving up the interpreter's lock for."""
 
     _FUNCTIONS = {
@@ -59,17 +59,17 @@ class Voice:
 class Phase:
     """A phase while it is open. Memory handed out meanwhile gets its role."""
 
-    def __init__(self, voice, name, role):
-        self.voice = voice
+    def __init__(self, emitter, name, role):
+        self.emitter = emitter
         self.name = name
         self.role = ROLES[role]
         self.level = -1
 
     def __enter__(self):
-        self.level = self.voice.open(PHASE, self.name)
-        self.voice.role(self.role)
+        self.level = self.emitter.open(PHASE, self.name)
+        self.emitter.role(self.role)
         return self
 
     def __exit__(self, *_):
-        self.voice.role(0)
-        self.voice.close(self.level)
+        self.emitter.role(0)
+        self.emitter.close(self.level)
