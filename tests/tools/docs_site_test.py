@@ -93,9 +93,20 @@ class Navigation(Tree):
     def test_headings_and_links_make_it_each_page_once(self):
         self.assertEqual(docs.contents(Page("docs/README.md"), self.pages),
                          [("First", [Page("docs/faq.md"), Page("docs/limits.md")]), ("Second", [Page("room/README.md")])])
-        text = docs.navigation(Page("docs/README.md"), self.pages, captions=True)
+        text = docs.navigation(Page("docs/README.md"), self.pages, Page("docs/README.md"), captions=True)
         self.assertIn(":caption: First\n\n../docs/faq\n../docs/limits\n", text)
         self.assertIn(":caption: Second\n\n../room/README\n", text)
+
+    def test_entries_are_as_seen_from_the_page_that_holds_them(self):
+        text = docs.navigation(Page("docs/README.md"), self.pages, Page("README.md"), captions=False)
+        self.assertIn("\n\ndocs/faq\ndocs/limits\n", text)
+        self.assertNotIn("caption", text)
+
+    def test_a_page_outside_of_the_navigation_is_named(self):
+        self.write("docs/findings/README.md", "# Findings\n")
+        self.write("docs/README.md", "# Pages\n\n## First\n\n- [faq](faq.md), [room](../room), [findings](findings)\n")
+        subprocess.run(["git", "init", "-q", docs.ROOT], check=True)
+        self.assertIn("docs/limits.md is not in docs/README.md", self.failure(lambda: docs.stage_pages({})))
 
 
 class Check(unittest.TestCase):
