@@ -13,6 +13,7 @@ import unittest
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 LACUNA = sys.argv[2] if len(sys.argv) > 2 else None
 ROOMS = ("analyzer", "cli", "collector", "docs", "gui", "libprof", "runtime", "samples", "scripts", "tests", "cmake")
+LONGEST_LINE = 160
 PAGES = sorted(ROOT.glob("*.md")) + [page for room in ROOMS for page in sorted((ROOT / room).rglob("*.md"))]
 
 
@@ -62,11 +63,21 @@ class Documents(unittest.TestCase):
             wrong += [problem(page, f"no heading '{wanted}'") for wanted in ("Formula", "Inputs", "Limits") if wanted not in headings]
         self.assertEqual(wrong, [])
 
-    def test_the_table_of_contents_has_every_page(self):
-        contents = ROOT / "docs" / "README.md"
-        listed = {(contents.parent / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)\s]+)\)", contents.read_text())}
-        pages = set((ROOT / "docs").rglob("*.md")) - {contents}
-        self.assertEqual(sorted(problem(page, "is not in docs/README.md") for page in pages - listed), [])
+    def test_lines_of_analyses_are_short(self):
+        wrong = []
+        for page in sorted((ROOT / "docs" / "analyses").glob("*.md")):
+            # Rows of generated tables have no line breaks.
+            written = re.sub(r"^<!-- (?:tables|lacuna) .*?^<!-- end.*?-->$", lambda found: "\n" * found[0].count("\n"), page.read_text(), flags=re.M | re.S)
+            wrong += [problem(page, f"line {number} has {len(line)} characters, more than {LONGEST_LINE}")
+                      for number, line in enumerate(written.splitlines(), 1) if len(line) > LONGEST_LINE]
+        self.assertEqual(wrong, [])
+
+    def test_the_tables_of_contents_have_every_page(self):
+        contents = [ROOT / "docs" / "README.md", ROOT / "docs" / "findings" / "README.md"]
+        listed = {(page.parent / target.partition("#")[0]).resolve() for page in contents
+                  for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text())}
+        pages = set((ROOT / "docs").rglob("*.md")) - {contents[0]}
+        self.assertEqual(sorted(problem(page, "is in no table of contents") for page in pages - listed), [])
 
     def test_files_that_are_named_are_there(self):
         wrong = []
@@ -89,6 +100,13 @@ class Documents(unittest.TestCase):
                 if not (ROOT / path).exists():
                     wrong.append(problem(file, path))
         self.assertEqual(wrong, [])
+
+    def test_public_names_of_the_python_package_are_explained(self):
+        public = re.search(r"^__all__ = \[(.*?)\]", (ROOT / "python/lacuna/__init__.py").read_text(), re.M | re.S)[1]
+        page = (ROOT / "docs/python.md").read_text().partition("## All public names")[2]
+        names = re.findall(r'"(\w+)"', public)
+        self.assertTrue(names)
+        self.assertEqual([name for name in names if not re.search(rf"^\| .*`lacuna\.{name}\b", page, re.M)], [])
 
     def test_variables_that_are_read_are_explained(self):
         explained = set(re.findall(r"`([A-Z_0-9]+)`", (ROOT / "docs" / "environment.md").read_text())) | {"HOME", "PATH", "TERM"}

@@ -292,8 +292,8 @@ class Setup(Scripts):
         self.assertEqual(code, 1)
         self.assertIn("this system's packages have none of: g++", text)
 
-    def set_up_on(self, system, clang):
-        """Runs setup --dev on a system whose archive has every package, and clang of that version."""
+    def set_up_on(self, system, clang, group="--dev"):
+        """Runs setup with a group on a system whose archive has every package, and clang of that version."""
         self.write("os-release", system)
         self.write("scripts/setup", (self.root / "scripts/setup").read_text().replace("\ninstall_nvtx\n", "\n"), program=True)
         self.write("../stubs/apt-get", "#!/bin/sh\n", program=True)
@@ -303,9 +303,16 @@ case $1 in
   depends) printf 'clang\\n  Depends: clang-{clang}\\n  Breaks: <clang-3.2>\\n' ;;
 esac
 """, program=True)
-        code, text = self.run_script("setup", "--dev")
+        code, text = self.run_script("setup", group)
         self.assertEqual(code, 0, text)
         return text
+
+    def test_a_group_brings_its_own_packages_alone(self):
+        for group, has, lacks in (("--docs", "install doxygen:", "install clang-format-14:"), ("--dev", "install clang-format-14:", "install doxygen:")):
+            text = self.set_up_on('ID=debian\nVERSION_ID="12"\n', 14, group)
+            self.assertIn("install cmake:", text)
+            self.assertIn(has, text)
+            self.assertNotIn(lacks, text)
 
     def test_the_runtime_is_that_of_the_systems_clang(self):
         for clang in (14, 18, 19):

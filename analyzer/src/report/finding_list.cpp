@@ -142,8 +142,9 @@ std::string findingListJson() {
 std::string findingTables() {
   std::string out = "| id | kind | meaning | when | change | would refute it |\n|---|---|---|---|---|---|\n";
   for (const FindingRule* rule : allRules()) {
-    out += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", rule->key, kindName(rule->kind), rule->meaning,
-                       formula(*rule), withNumbers(*rule, rule->fix), rule->refutedBy);
+    out +=
+        fmt::format("| [`{0}`](../findings/{0}.md) | {1} | {2} | {3} | {4} | {5} |\n", rule->key, kindName(rule->kind),
+                    rule->meaning, formula(*rule), withNumbers(*rule, rule->fix), rule->refutedBy);
   }
   out += "\nThe numbers above, and how sure each rule is before the replay adds its own doubt:\n\n";
   out += "| id | number | value | why |\n|---|---|---|---|\n";

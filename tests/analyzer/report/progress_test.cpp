@@ -19,11 +19,11 @@ std::shared_ptr<const Store> run() {
 }
 
 /// The reports of an analysis that the n-th answer calls off.
-struct Progress {
+struct SeenProgress {
   std::vector<double> shares;
   prof::Result<Analysis> analysis;
 };
-Progress analysedWithProgress(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MAX) {
+SeenProgress analysedWithProgress(const std::shared_ptr<const Store>& store, std::size_t n = SIZE_MAX) {
   std::vector<double> shares;
   AnalysisOptions options;
   options.progress = [&](double share) {
@@ -35,7 +35,7 @@ Progress analysedWithProgress(const std::shared_ptr<const Store>& store, std::si
 }
 
 TEST(AnalysisProgress, GoesFromNothingToAllAndNeverBack) {
-  const Progress progress = analysedWithProgress(run());
+  const SeenProgress progress = analysedWithProgress(run());
   ASSERT_TRUE(progress.analysis);
   EXPECT_TRUE(std::is_sorted(progress.shares.begin(), progress.shares.end()));
   EXPECT_EQ(progress.shares.front(), 0);
@@ -47,7 +47,7 @@ TEST(AnalysisProgress, AtEveryQuestionTheAnalysisCanBeCalledOff) {
   const std::size_t questions = analysedWithProgress(store).shares.size();
   ASSERT_GT(questions, 50U);
   for (std::size_t n = 1; n <= questions; n += n < 20 ? 1 : 7) {
-    const Progress progress = analysedWithProgress(store, n);
+    const SeenProgress progress = analysedWithProgress(store, n);
     ASSERT_FALSE(progress.analysis) << n;
     EXPECT_EQ(progress.analysis.error().message, "cancelled");
     EXPECT_EQ(progress.shares.size(), n) << "asked again";
@@ -57,7 +57,7 @@ TEST(AnalysisProgress, AtEveryQuestionTheAnalysisCanBeCalledOff) {
 
 TEST(AnalysisProgress, ChangesNothingInTheAnswer) {
   const auto store = run();
-  const Progress progress = analysedWithProgress(store);
+  const SeenProgress progress = analysedWithProgress(store);
   ASSERT_TRUE(progress.analysis);
   EXPECT_EQ(progress.analysis->store, store);
   EXPECT_FALSE(progress.analysis->options.progress);
@@ -65,7 +65,7 @@ TEST(AnalysisProgress, ChangesNothingInTheAnswer) {
 }
 
 TEST(AnalysisProgress, AFaultOfTheTraceIsReportedAsSuch) {
-  const Progress progress = analysedWithProgress(StoreBuilder().build());
+  const SeenProgress progress = analysedWithProgress(StoreBuilder().build());
   ASSERT_FALSE(progress.analysis);
   EXPECT_NE(progress.analysis.error().message, "cancelled");
 }
