@@ -191,6 +191,21 @@ class OneKind(unittest.TestCase):
     def test_try_needs_an_empty_folder(self):
         self.assertIn("is not empty", self.refused("--try", self.root))
 
+    def test_the_self_test_builds_and_tests_the_new_things_and_fails_with_them(self):
+        stubs, calls = self.root / "stubs", self.root / "calls"
+        stubs.mkdir()
+        for name, code in (("cmake", 0), ("ctest", 1)):
+            (stubs / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {calls}\nexit {code}\n')
+            (stubs / name).chmod(0o755)
+        done = run("env", f"PATH={stubs}:{os.environ['PATH']}", ROOT / "scripts/new", "--self-test", where=self.root)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("this failed in a copy with one of each kind: ctest", done.stderr)
+        configured, built, tested = calls.read_text().splitlines()
+        self.assertEqual(configured, "cmake --preset ci")
+        for target in ("analyzer_rules_test", "gui_devices_page_test", "lacuna_cli", "prof_model_test"):
+            self.assertIn(f" {target}", built)
+        self.assertIn("cli\\.(longest|help", tested)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=0)
