@@ -144,7 +144,7 @@ TEST_F(CausesTest, IdleTimeIsOfTheCauseThatTheProgramPlanted) {
 TEST_F(CausesTest, AThreadThatSleepsIsDistinguishedFromOneThatWorks) {
   const std::string words = "--trace nvtx,samples --sampler perf -o out.lcn -- ";
   if (WEXITSTATUS(lacuna(words + "true")) != 0)
-    GTEST_SKIP() << "the kernel tells nobody of context switches: " << errorText();
+    GTEST_SKIP() << "the kernel does not report context switches here: " << errorText();
   const std::int64_t before = stolenNs();
   ASSERT_EQ(WEXITSTATUS(lacuna(words + program("planted_program") + " 10 >planted.txt")), 0) << errorText();
   const std::int64_t stolen = stolenNs() - before;

@@ -192,12 +192,12 @@ class OneKind(unittest.TestCase):
         self.assertIn("is not empty", self.refused("--try", self.root))
 
     def test_the_self_test_builds_and_tests_the_new_things_and_fails_with_them(self):
-        stubs, calls = self.root / "stubs", self.root / "calls"
-        stubs.mkdir()
+        stand_ins, calls = self.root / "stand-ins", self.root / "calls"
+        stand_ins.mkdir()
         for name, code in (("cmake", 0), ("ctest", 1)):
-            (stubs / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {calls}\nexit {code}\n')
-            (stubs / name).chmod(0o755)
-        done = run("env", f"PATH={stubs}:{os.environ['PATH']}", ROOT / "scripts/new", "--self-test", where=self.root)
+            (stand_ins / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {calls}\nexit {code}\n')
+            (stand_ins / name).chmod(0o755)
+        done = run("env", f"PATH={stand_ins}:{os.environ['PATH']}", ROOT / "scripts/new", "--self-test", where=self.root)
         self.assertEqual(done.returncode, 1)
         self.assertIn("this failed in a copy with one of each kind: ctest", done.stderr)
         configured, built, tested = calls.read_text().splitlines()

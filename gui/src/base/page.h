@@ -62,7 +62,7 @@ class Page : public QWidget {
   virtual bool saveData() { return false; }
   /// In the order of menus and palette.
   [[nodiscard]] virtual std::vector<Command> commands() { return {}; }
-  /// What the page remembers of its look, whatever the trace.
+  /// The page keeps the parts of its look that are the same for every trace, such as where a splitter stands.
   virtual void saveAppearance(QSettings&) const {}
   virtual void restoreAppearance(const QSettings&) {}
   /// The state of this trace on the page. The settings are in the group of the trace.

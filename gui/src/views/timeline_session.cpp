@@ -8,7 +8,7 @@
 #include "base/words.h"
 #include "views/timeline_page.h"
 
-/// What the timeline remembers from one time to the next.
+/// The timeline keeps its look, and its place in each trace, in the settings.
 namespace lacuna::gui {
 
 namespace {

@@ -22,7 +22,7 @@ using prof::ThreadId;
 using prof::TimeNs;
 using prof::TimeWindow;
 
-/// What a range means for the question whether its thread trains.
+/// The part that a range plays in the training of its thread.
 enum class Part : std::uint8_t {
   Other,
   Operator,
