@@ -104,6 +104,9 @@ void releaseObject(TensorImpl* impl) {
   if (impl->release()) delete impl;
 }
 
+AutogradMeta::AutogradMeta() = default;
+AutogradMeta::~AutogradMeta() = default;
+
 // A host block may still be read by what is enqueued, so it goes back in queue order.
 void destroy(Storage* storage) {
   Block* block = storage->block;

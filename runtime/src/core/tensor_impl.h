@@ -37,6 +37,8 @@ void destroy(Storage* storage);
 
 /// The state that autograd keeps of a tensor; absent for tensors without history.
 struct AutogradMeta : Pooled<AutogradMeta> {
+  AutogradMeta();
+  ~AutogradMeta();  // where Node is complete
   bool requiresGrad = false;
   std::uint32_t outputIndex = 0;
   Ref<Node> gradFn;  ///< the node that made it; none for a leaf
