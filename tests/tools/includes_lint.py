@@ -5,6 +5,7 @@
 through this project's headers. Such a file compiles as long as another library's header happens to bring the name along.
 
 includes_lint.py ROOT | --self-test"""
+import os
 import pathlib
 import re
 import sys
@@ -103,11 +104,12 @@ class Tree:
             for start in range(len(parts)):
                 self.by_end.setdefault("/".join(parts[start:]), []).append(path)
         self.texts = {path: path.read_text(encoding="utf-8") for path in self.files}
-        self.known = {}
+        self.included = {path: [(name, self.named(name, path)) for _, name in INCLUDE.findall(text)]
+                         for path, text in self.texts.items()}
 
     def named(self, name, user):
         """The file of this project that an include names: beside its user, or the one that shares most of its path."""
-        beside = (user.parent / name).resolve()
+        beside = pathlib.Path(os.path.normpath(user.parent / name))
         if beside in self.texts:
             return beside
         found = self.by_end.get(name.replace("../", ""), [])
@@ -117,9 +119,7 @@ class Tree:
         """Other people's headers that a file includes, itself or through this project's."""
         headers, queue, seen = set(), [path], {path}
         while queue:
-            user = queue.pop()
-            for _, name in INCLUDE.findall(self.texts[user]):
-                own = self.named(name, user)
+            for name, own in self.included[queue.pop()]:
                 if own is None:
                     headers.add(name)
                 elif own not in seen:
