@@ -300,9 +300,9 @@ void describe(const Storage& storage, const char* tensor, Role role) {
 
 }  // namespace
 
-Tensor& Tensor::setName(std::string_view text) {
+Tensor& Tensor::setName(std::string_view name) {
   const Storage& storage = *checked(*this)->storage;
-  describe(storage, internText(text), storage.block->role);
+  describe(storage, internText(name), storage.block->role);
   return *this;
 }
 
