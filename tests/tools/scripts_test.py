@@ -186,6 +186,18 @@ class Lint(Scripts):
         self.assertIn("part/alone.h is not part of build/dev and stays unchecked", text)
         self.assertEqual(self.run_script("lint", "part/alone.h")[0], 1)
 
+    def test_a_header_is_checked_through_the_file_that_reads_it_alone(self):
+        self.write("part/shared.h", "int shared;\n")
+        reader = "build/dev/headers/part/shared.h.cpp"
+        self.write(reader, "bad\n")
+        self.write("part/good.cpp", '#include "part/shared.h"\ntidy\n')
+        self.make_repository()
+        self.assertEqual(self.run_script("lint", "part/shared.h")[0], 0)
+        self.write("build/dev/compile_commands.json", f'[{{"file": "{self.root}/part/good.cpp"}}, {{"file": "{self.root}/{reader}"}}]')
+        code, text = self.run_script("lint", "part/shared.h")
+        self.assertEqual(code, 1)
+        self.assertIn(f"{reader}: bad", text)
+
     def test_a_build_that_joins_files_is_refused(self):
         self.write("build/ci/compile_commands.json", '[{"file": "build/ci/part.dir/Unity/unity_0_cxx.cxx"}]')
         code, text = self.run_script("lint", "part/good.cpp", "--build", "build/ci")
