@@ -5,14 +5,15 @@ add_library(lacuna_test_options INTERFACE)
 # A third of the time it takes to compile the tests' own code goes into making it quick, which none of them needs.
 target_compile_options(lacuna_test_options INTERFACE $<$<CONFIG:Release>:-Og>)
 
-# lacuna_add_test(NAME SOURCES a.cpp … [LIBS targets …] [INCLUDES dirs …] [TIMEOUT s] [LABELS …] [RUN_SERIAL] [ONE_THREAD]
-#   [TOGETHER])
-# One GoogleTest program whose cases ctest discovers under the program's name. ONE_THREAD: its code starts no thread.
-# The thread sanitizer leaves it out: it would be ten times slower and find nothing. TOGETHER: its cases leave nothing
+# lacuna_add_test(NAME SOURCES a.cpp … [LIBS targets …] [INCLUDES dirs …] [NEEDS targets …] [TIMEOUT s] [LABELS …]
+#   [RUN_SERIAL] [ONE_THREAD] [TOGETHER])
+# One GoogleTest program whose cases ctest discovers under the program's name. NEEDS: the targets that it starts or loads, as far as they are built. ONE_THREAD: it tests code of one thread.
+# The thread sanitizer leaves it out: it would be ten times slower and find nothing. Where such a test also reads a trace
+# or runs an operator, other tests run the threads that do so. TOGETHER: its cases leave nothing
 # behind in their process, so one process may run them all (LACUNA_TESTS_TOGETHER). Most cases take less time than a
 # process takes to start.
 function(lacuna_add_test name)
-  cmake_parse_arguments(arg "RUN_SERIAL;ONE_THREAD;TOGETHER" "TIMEOUT" "SOURCES;LIBS;INCLUDES;LABELS;DEFINES" ${ARGN})
+  cmake_parse_arguments(arg "RUN_SERIAL;ONE_THREAD;TOGETHER" "TIMEOUT" "SOURCES;LIBS;INCLUDES;LABELS;DEFINES;NEEDS" ${ARGN})
   if(arg_ONE_THREAD AND LACUNA_SANITIZE STREQUAL "thread")
     return()
   endif()
@@ -22,6 +23,11 @@ function(lacuna_add_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE lacuna::options lacuna_test_options ${arg_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests" ${arg_INCLUDES})
+  foreach(target IN LISTS arg_NEEDS)
+    if(TARGET ${target})
+      add_dependencies(${name} ${target})
+    endif()
+  endforeach()
   target_compile_definitions(${name} PRIVATE LACUNA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" ${arg_DEFINES})
   get_property(precompiled GLOBAL PROPERTY lacuna_precompiled_test)
   if(precompiled AND LACUNA_PRECOMPILE)

@@ -11,5 +11,6 @@ inline constexpr bool kThreadSanitized = true;
 #else
 inline constexpr bool kThreadSanitized = false;
 #endif
+inline constexpr const char* kSameThreads = "the same threads run shorter in the other tests";
 
 }  // namespace lacuna::test

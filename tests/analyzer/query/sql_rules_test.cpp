@@ -12,7 +12,6 @@
 #include <set>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/store.h"
@@ -164,26 +163,6 @@ TEST(SqlRules, AFolderWithoutTemporaryFilesIsNamedWithTheRemedy) {
   const std::string refusal = answer(query, overLargeTable(kLargeStatements[1]));
   EXPECT_THAT(refusal, HasSubstr("error: SQL: temporary files cannot be written"));
   EXPECT_THAT(refusal, HasSubstr("set TMPDIR"));
-}
-
-TEST(SqlRules, AnEndlessQueryEndsWithItsTime) {
-  constexpr std::string_view kEndless =
-      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
-  Query query(smallTrace());
-  query.setTimeLimit(std::chrono::milliseconds(200));
-  EXPECT_EQ(answer(query, kEndless), "error: SQL: stopped after 0.2 s, the time limit of a query");
-  EXPECT_EQ(query.stopped(), Query::Stop::TimeLimit);
-  EXPECT_EQ(answer(query, "SELECT 7"), "7 ") << "the next one has its own time";
-  EXPECT_EQ(query.stopped(), Query::Stop::None);
-
-  query.setTimeLimit(std::chrono::milliseconds(0));
-  std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    query.interrupt();
-  });
-  EXPECT_EQ(answer(query, kEndless), "error: SQL: interrupted");
-  other.join();
-  EXPECT_EQ(query.stopped(), Query::Stop::Interrupted);
 }
 
 }  // namespace

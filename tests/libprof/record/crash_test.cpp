@@ -24,7 +24,7 @@ constexpr int kThreads = 4;
 /// Number of times that each end is tried, each time at another moment. Ending a process takes a sanitizer up to half a
 /// second.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kRounds = 40;
+constexpr int kRounds = 20;
 #else
 constexpr int kRounds = 200;
 #endif

@@ -19,6 +19,7 @@
 #include "libprof/record/recorded.h"
 #include "record/directory.h"
 #include "record/layout.h"
+#include "support/seeds.h"
 
 namespace lacuna::prof {
 namespace {
@@ -73,7 +74,7 @@ TEST_F(PoolTest, FullPoolDropsTheNewestAndCountsThem) {
 
 /// Segments that were emptied in place and others follow each other.
 TEST_F(PoolTest, ADrainerThatDiesAnywhereInATinyPoolLeavesEachEventOnce) {
-  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+  for (std::uint32_t seed = 0; seed < test::seeds(40); ++seed) {
     SCOPED_TRACE(seed);
     begin(4 * recording::kSegmentBytes, false);
     auto drainer = Drainer::create(recordingDir(), trace());

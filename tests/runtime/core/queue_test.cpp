@@ -17,6 +17,7 @@
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/profile.h"
 #include "lacuna/runtime/random.h"
+#include "support/sanitizer.h"
 
 namespace lacuna::rt {
 namespace {
@@ -45,8 +46,9 @@ std::int64_t nanoseconds(clockid_t clock) {
 }
 
 TEST(Queue, LetsTheProcessorGoToThoseWhoComputeWhileItIsFull) {
-  Tensor x = zeros({1 << 17});
-  const Tensor one = ones({1 << 17});
+  constexpr std::int64_t kSize = test::kThreadSanitized ? 1 << 14 : 1 << 17;
+  Tensor x = zeros({kSize});
+  const Tensor one = ones({kSize});
   const std::int64_t start = nanoseconds(CLOCK_MONOTONIC);
   const std::int64_t computed = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
   for (int i = 0; i < 6000; ++i) x.add_(one);
@@ -72,7 +74,7 @@ TEST(Queue, TakesWorkFromSeveralThreads) {
 TEST(Queue, EndsAWaitForWhatAnotherThreadEnqueued) {
   std::atomic<int> done = 0;
   std::thread other([&] {
-    const Tensor large = ones({1 << 20});
+    const Tensor large = ones({test::kThreadSanitized ? 1 << 16 : 1 << 20});
     for (; done < 100; ++done) (void)(large + large);
   });
   while (done < 100) synchronize();

@@ -53,6 +53,7 @@ TEST(ResNetSample, OverfitsABatch) {
 }
 
 TEST(Samples, TrainTheSameWithCheckpoints) {
+  if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   const std::string commands[] = {kResNet, std::string(kTransformer) + "--dropout 0.2 --steps 3 --log 1",
                                   std::string(kStyleGan) + "--r1_every 1"};
   for (const std::string& command : commands) {
@@ -64,6 +65,7 @@ TEST(Samples, TrainTheSameWithCheckpoints) {
 
 /// The drawn pictures have 256 values, which the short types hold.
 TEST(ResNetSample, TrainsTheSameFromPicturesInShortTypes) {
+  if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   const std::string plain = losses(run(kResNet).text);
   EXPECT_THAT(plain, HasSubstr("step 3 loss"));
   for (const char* way : {"--loader.dtype f16", "--loader.dtype bf16 --loader.processes on",
@@ -72,12 +74,14 @@ TEST(ResNetSample, TrainsTheSameFromPicturesInShortTypes) {
 }
 
 TEST(ResNetSample, OverfitsABatchInBfloat16) {
+  if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   const Outcome out = run("resnet --width 8 --batch 8 --steps 25 --overfit on --amp on");
   EXPECT_EQ(out.status, 0) << out.text;
   EXPECT_LT(lastLoss(out.text), 0.05) << out.text;
 }
 
 TEST(Samples, TrainNearlyTheSameInBfloat16) {
+  if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   for (const std::string& command :
        {std::string(kTransformer) + "--steps 20 --log 19", std::string(kStyleGan) + "--r1_every 1"}) {
     const Outcome out = run(command + " --amp on");
@@ -115,7 +119,7 @@ TEST(ResNetSample, ReadsCifarAndNamesADamagedRecord) {
 }
 
 TEST(TransformerSample, LearnsTheGrammar) {
-  if (lacuna::test::kThreadSanitized) GTEST_SKIP() << "the same threads run shorter in the other tests";
+  if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   const Outcome out = run(std::string(kTransformer) + "--steps 200 --sample 40");
   EXPECT_EQ(out.status, 0) << out.text;
   EXPECT_LT(lastLoss(out.text), 1.2) << out.text;

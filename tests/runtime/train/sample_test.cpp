@@ -11,6 +11,7 @@
 #include <string>
 
 #include "support/programs.h"
+#include "support/sanitizer.h"
 
 namespace {
 
@@ -73,6 +74,7 @@ TEST_F(Samples, FaultyTrainsOnRealDigitsToo) {
 }
 
 TEST_F(Samples, TrainTheSameWithAndWithoutTheDebugMode) {
+  if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   for (const std::string command : {"mlp_digits --steps 8 --log 1", "transformer_lm --steps 2 --log 1 --layers 1"}) {
     const Outcome out = run(command + " --debug on");
     EXPECT_EQ(out.status, 0) << out.text;

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "lacuna/analyzer/query.h"
+#include "lacuna/analyzer/store.h"
+
+namespace lacuna::analyzer {
+namespace {
+
+constexpr std::string_view kEndless =
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
+
+class QueryEnd : public testing::Test {
+ protected:
+  /// The values of all rows, or the error.
+  std::string answer(std::string_view sql) {
+    std::string out;
+    const auto status = query_.run(
+        sql, [](const auto&) {},
+        [&](const std::vector<QueryValue>& row) {
+          for (const QueryValue& value : row) out += std::string(value.text) + " ";
+          return true;
+        });
+    return status ? out : "error: " + status.error().message;
+  }
+
+  Query query_{StoreBuilder().build()};
+};
+
+TEST_F(QueryEnd, AnEndlessQueryEndsWithItsTime) {
+  query_.setTimeLimit(std::chrono::milliseconds(200));
+  EXPECT_EQ(answer(kEndless), "error: SQL: stopped after 0.2 s, the time limit of a query");
+  EXPECT_EQ(query_.stopped(), Query::Stop::TimeLimit);
+  EXPECT_EQ(answer("SELECT 7"), "7 ") << "the next one has its own time";
+  EXPECT_EQ(query_.stopped(), Query::Stop::None);
+}
+
+TEST_F(QueryEnd, AnotherThreadMayInterruptAQuery) {
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    query_.interrupt();
+  });
+  EXPECT_EQ(answer(kEndless), "error: SQL: interrupted");
+  other.join();
+  EXPECT_EQ(query_.stopped(), Query::Stop::Interrupted);
+}
+
+}  // namespace
+}  // namespace lacuna::analyzer
