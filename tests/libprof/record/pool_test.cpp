@@ -360,8 +360,8 @@ class EndedProcesses : public PoolTest {
     const pid_t child = forkChild([&] {
       lacunaAttach(recordingDir().c_str());
       markNumbers(n, n + 1);
-      const bool announced = write(ends[1], "x", 1) == 1;
-      while (announced) pause();
+      if (write(ends[1], "x", 1) != 1) return;
+      for (;;) pause();
     });
     char marked = 0;
     EXPECT_EQ(read(ends[0], &marked, 1), 1);
