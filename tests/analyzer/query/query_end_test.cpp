@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <string>
 #include <string_view>
 #include <thread>
 
 #include "lacuna/analyzer/query.h"
 #include "lacuna/analyzer/store.h"
+#include "support/sql_answer.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -18,26 +18,14 @@ constexpr std::string_view kEndless =
 
 class QueryEnd : public testing::Test {
  protected:
-  /// The values of all rows, or the error.
-  std::string answer(std::string_view sql) {
-    std::string out;
-    const auto status = query_.run(
-        sql, [](const auto&) {},
-        [&](const std::vector<QueryValue>& row) {
-          for (const QueryValue& value : row) out += std::string(value.text) + " ";
-          return true;
-        });
-    return status ? out : "error: " + status.error().message;
-  }
-
   Query query_{StoreBuilder().build()};
 };
 
 TEST_F(QueryEnd, AnEndlessQueryEndsWithItsTime) {
   query_.setTimeLimit(std::chrono::milliseconds(200));
-  EXPECT_EQ(answer(kEndless), "error: SQL: stopped after 0.2 s, the time limit of a query");
+  EXPECT_EQ(test::sqlAnswer(query_, kEndless), "error: SQL: stopped after 0.2 s, the time limit of a query");
   EXPECT_EQ(query_.stopped(), Query::Stop::TimeLimit);
-  EXPECT_EQ(answer("SELECT 7"), "7 ") << "the next one has its own time";
+  EXPECT_EQ(test::sqlAnswer(query_, "SELECT 7"), "7 \n") << "the next one has its own time";
   EXPECT_EQ(query_.stopped(), Query::Stop::None);
 }
 
@@ -46,7 +34,7 @@ TEST_F(QueryEnd, AnotherThreadMayInterruptAQuery) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     query_.interrupt();
   });
-  EXPECT_EQ(answer(kEndless), "error: SQL: interrupted");
+  EXPECT_EQ(test::sqlAnswer(query_, kEndless), "error: SQL: interrupted");
   other.join();
   EXPECT_EQ(query_.stopped(), Query::Stop::Interrupted);
 }

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -17,6 +16,7 @@
 #include "lacuna/analyzer/store.h"
 #include "store/sqlite_guard.h"
 #include "support/small_files.h"
+#include "support/sql_answer.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -29,21 +29,9 @@ std::shared_ptr<const Store> smallTrace() {
   return builder.build();
 }
 
-/// The values of all rows, or the error.
-std::string answer(Query& query, std::string_view sql) {
-  std::string out;
-  const auto status = query.run(
-      sql, [](const auto&) {},
-      [&](const std::vector<QueryValue>& row) {
-        for (const QueryValue& value : row) out += std::string(value.text) + " ";
-        return true;
-      });
-  return status ? out : "error: " + status.error().message;
-}
-
 std::string answer(std::string_view sql) {
   Query query(smallTrace());
-  return answer(query, sql);
+  return test::sqlAnswer(query, sql);
 }
 
 std::set<std::string> allowed() {
@@ -76,7 +64,7 @@ TEST(SqlRules, EveryFunctionThatIsNotListedIsRefused) {
     if (known.contains(name)) continue;
     std::string arguments;
     for (int i = 0; i < sqlite3_column_int(list, 1); ++i) arguments += i > 0 ? ", 1" : "1";
-    EXPECT_THAT(answer(query, fmt::format("SELECT \"{}\"({})", name, arguments)),
+    EXPECT_THAT(test::sqlAnswer(query, fmt::format("SELECT \"{}\"({})", name, arguments)),
                 HasSubstr(fmt::format("may not call the function {}()", name)));
     ++refused;
   }
@@ -105,9 +93,9 @@ TEST(SqlRules, AStatementReadsAndNothingElse) {
     EXPECT_THAT(answer(sql), HasSubstr("error: SQL: ")) << sql;
   }
   EXPECT_THAT(answer("PRAGMA journal_mode"), HasSubstr("may not use PRAGMA journal_mode"));
-  EXPECT_EQ(answer("SELECT name FROM pragma_table_info('clock') LIMIT 1"), "timeNs ");
-  EXPECT_EQ(answer("SELECT value FROM json_each('[4, 5]')"), "4 5 ");
-  EXPECT_EQ(answer("SELECT sum(column1) OVER (ORDER BY column1) FROM (VALUES (1), (2))"), "1 3 ");
+  EXPECT_EQ(answer("SELECT name FROM pragma_table_info('clock') LIMIT 1"), "timeNs \n");
+  EXPECT_EQ(answer("SELECT value FROM json_each('[4, 5]')"), "4 \n5 \n");
+  EXPECT_EQ(answer("SELECT sum(column1) OVER (ORDER BY column1) FROM (VALUES (1), (2))"), "1 \n3 \n");
 }
 
 TEST(SqlRules, ValuesAndStatementsAreBounded) {
@@ -122,9 +110,9 @@ TEST(SqlRules, MemoryIsBounded) {
   Query query(smallTrace());
   EXPECT_EQ(sqlite3_hard_heap_limit64(-1), kMostSqlMemory);
   sqlite3_hard_heap_limit64(32 << 20);
-  EXPECT_THAT(answer(query, doubled + " SELECT count(*) FROM t29"),
+  EXPECT_THAT(test::sqlAnswer(query, doubled + " SELECT count(*) FROM t29"),
               HasSubstr("or than the 32 MiB that SQLite may use"));
-  EXPECT_EQ(answer("SELECT 7"), "7 ");
+  EXPECT_EQ(answer("SELECT 7"), "7 \n");
   EXPECT_EQ(sqlite3_hard_heap_limit64(-1), 32 << 20) << "the program's own limit stays";
   sqlite3_hard_heap_limit64(0);
 }
@@ -145,14 +133,14 @@ TEST(SqlRules, TemporaryFilesAreBounded) {
   Query query(smallTrace());
   for (const std::string& statement : kLargeStatements) {
     query.setTemporaryLimit(2 << 20);
-    EXPECT_EQ(answer(query, overLargeTable(statement)),
+    EXPECT_EQ(test::sqlAnswer(query, overLargeTable(statement)),
               "error: SQL: stopped at 2 MiB of temporary files, the limit of a query; sort, group or keep fewer rows "
               "and columns")
         << statement;
     EXPECT_EQ(query.stopped(), Query::Stop::TemporaryLimit);
     query.setTemporaryLimit(20 << 20);
     // The memory of a statement is free again: four of them would be beyond the limit.
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(answer(query, overLargeTable(statement)), "30000 ") << statement;
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(test::sqlAnswer(query, overLargeTable(statement)), "30000 \n") << statement;
     EXPECT_EQ(query.stopped(), Query::Stop::None);
   }
 }
@@ -160,7 +148,7 @@ TEST(SqlRules, TemporaryFilesAreBounded) {
 TEST(SqlRules, AFolderWithoutTemporaryFilesIsNamedWithTheRemedy) {
   Query query(smallTrace());
   const test::SmallFiles none(0);
-  const std::string refusal = answer(query, overLargeTable(kLargeStatements[1]));
+  const std::string refusal = test::sqlAnswer(query, overLargeTable(kLargeStatements[1]));
   EXPECT_THAT(refusal, HasSubstr("error: SQL: temporary files cannot be written"));
   EXPECT_THAT(refusal, HasSubstr("set TMPDIR"));
 }
