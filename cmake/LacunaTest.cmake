@@ -7,11 +7,11 @@ target_compile_options(lacuna_test_options INTERFACE $<$<CONFIG:Release>:-Og>)
 
 # lacuna_add_test(NAME SOURCES a.cpp … [LIBS targets …] [INCLUDES dirs …] [NEEDS targets …] [TIMEOUT s] [LABELS …]
 #   [RUN_SERIAL] [ONE_THREAD] [TOGETHER])
-# One GoogleTest program whose cases ctest discovers under the program's name. NEEDS: the targets that it starts or loads, as far as they are built. ONE_THREAD: it tests code of one thread.
-# The thread sanitizer leaves it out: it would be ten times slower and find nothing. Where such a test also reads a trace
-# or runs an operator, other tests run the threads that do so. TOGETHER: its cases leave nothing
-# behind in their process, so one process may run them all (LACUNA_TESTS_TOGETHER). Most cases take less time than a
-# process takes to start.
+# One GoogleTest program whose cases ctest discovers under the program's name. NEEDS: the targets that it starts or loads;
+# one that this build lacks is passed over. ONE_THREAD: it tests code of one thread. The thread sanitizer leaves it out: it
+# would be ten times slower and find nothing. Where such a test also reads a trace or runs an operator, other tests run the
+# threads that do so. TOGETHER: its cases leave nothing behind in their process, so one process may run them all
+# (LACUNA_TESTS_TOGETHER). Most cases take less time than a process takes to start.
 function(lacuna_add_test name)
   cmake_parse_arguments(arg "RUN_SERIAL;ONE_THREAD;TOGETHER" "TIMEOUT" "SOURCES;LIBS;INCLUDES;LABELS;DEFINES;NEEDS" ${ARGN})
   if(arg_ONE_THREAD AND LACUNA_SANITIZE STREQUAL "thread")

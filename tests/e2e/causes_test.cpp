@@ -166,7 +166,7 @@ TEST_F(CausesTest, AThreadThatSleepsIsDistinguishedFromOneThatWorks) {
   expectNear(std::clamp(cpuNs, worked - stolen, worked), cpuNs, "working");
 }
 
-// What follows compares more shares of time. A sanitizer changes them, and its own findings show in the runs above.
+// The tests below compare more shares of time, which a sanitizer changes. It checks the same code in the tests above.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 class SlowLoader : public CausesTest, public testing::WithParamInterface<const char*> {};
