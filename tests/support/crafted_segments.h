@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "record/process_reader.h"
+#include "record/drain/process_reader.h"
 
 namespace lacuna::test {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "libprof/record/recorded.h"
-#include "record/process_reader.h"
+#include "record/drain/process_reader.h"
 
 // A sanitizer's instructions are many, and not those of the recorder.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "libprof/record/recorded.h"
-#include "record/saver.h"
-#include "record/trace_state.h"
-#include "record/trace_state_access.h"
+#include "record/drain/saver.h"
+#include "record/drain/trace_state.h"
+#include "record/drain/trace_state_access.h"
 
 namespace lacuna::prof {
 namespace {
