@@ -64,7 +64,7 @@ void Flags::parse(int argc, char** argv) {
 
 void Flags::announce(const std::string& name, const std::string& value) {
   const bool silent = std::getenv("LACUNA_SAMPLE_SILENT") != nullptr;
-  rt::tellOwnKnobs(!silent);
+  rt::reportOwnKnobs(!silent);
   if (!silent) rt::knob(name, value);
 }
 

@@ -104,7 +104,7 @@ struct Control {
     if (capturing()) switchUnlessOrdered(true);
   }
   /// A start or stop from outside.
-  void tell(bool on) {
+  void order(bool on) {
     std::uint32_t before = switches.load();
     while (!switches.compare_exchange_weak(before, (before | 1) + (on ? 2 : 1))) {
     }

@@ -29,35 +29,35 @@ void warn(const std::string& text) {
 class Losses {
  public:
   /// Drain thread, and after that has ended any; `last` at the end.
-  void tell(const TracerReport& report, bool last) {
-    tellText(report.text, reported_.text);
-    tellText(report.captureText, reported_.captureText);
-    tellText(report.hardwareText, reported_.hardwareText);
+  void record(const TracerReport& report, bool last) {
+    recordText(report.text, reported_.text);
+    recordText(report.captureText, reported_.captureText);
+    recordText(report.hardwareText, reported_.hardwareText);
     recordDrops(report.droppedByCupti - reported_.droppedByCupti);
     reported_.droppedByCupti = report.droppedByCupti;
-    tellCount(last, report.decoded.zeroStart, reported_.decoded.zeroStart, [](const std::string& count) {
+    recordCount(last, report.decoded.zeroStart, reported_.decoded.zeroStart, [](const std::string& count) {
       return "CUPTI gave " + count +
              " device events without a start time; they are left out. CUDA graphs on some drivers do this: record one "
              "event per graph launch instead";
     });
-    tellCount(last, report.decoded.endBeforeStart, reported_.decoded.endBeforeStart, [](const std::string& count) {
+    recordCount(last, report.decoded.endBeforeStart, reported_.decoded.endBeforeStart, [](const std::string& count) {
       return "CUPTI gave " + count + " device events that end before they start; their length is shown as 0";
     });
-    tellCount(last, report.decoded.unfinished, reported_.decoded.unfinished, [](const std::string& count) {
+    recordCount(last, report.decoded.unfinished, reported_.decoded.unfinished, [](const std::string& count) {
       return "CUPTI gave " + count +
              " device events before they had ended; their length is not known, and they are marked unfinished";
     });
-    tellCount(last, report.hardwareOverflows, reported_.hardwareOverflows, [](const std::string& count) {
+    recordCount(last, report.hardwareOverflows, reported_.hardwareOverflows, [](const std::string& count) {
       return "the GPU's hardware counters came faster than they were read " + count +
              " times: samples are missing there";
     });
-    tellCount(last, report.truncated, reported_.truncated, [](const std::string& count) {
+    recordCount(last, report.truncated, reported_.truncated, [](const std::string& count) {
       return count + " CUPTI buffers ended within a record or held an unknown kind; their rest is left out";
     });
   }
 
  private:
-  static void tellText(const std::string& text, std::string& reported) {
+  static void recordText(const std::string& text, std::string& reported) {
     if (text != reported) warn(text);
     reported = text;
   }
@@ -69,7 +69,7 @@ class Losses {
                             .reason = prof::StringId(lacunaName("CUPTI had no buffer"))});
   }
   template <class Text>
-  static void tellCount(bool last, std::uint64_t count, std::uint64_t& reported, Text&& text) {
+  static void recordCount(bool last, std::uint64_t count, std::uint64_t& reported, Text&& text) {
     if (count == reported || (reported != 0 && !last)) return;
     warn(text(std::to_string(count)));
     reported = count;
@@ -88,7 +88,7 @@ TracerOptions settings() {
   TracerOptions options;
   // A capture range may be short, and the page keeps only so many switches.
   if (guest::captureRange() != nullptr) options.pollEvery = std::chrono::milliseconds(50);
-  options.onReport = [](const TracerReport& report) { losses->tell(report, false); };
+  options.onReport = [](const TracerReport& report) { losses->record(report, false); };
   const char* text = std::getenv(kSettingsVariable);
   std::string_view left = text != nullptr ? text : "";
   while (!left.empty()) {
@@ -118,14 +118,14 @@ void start() {
   sink = new RecordSink(guest::control());
   tracer = Tracer::start(Library::load(), *sink, settings()).release();
   // Otherwise its thread does.
-  if (const TracerReport report = tracer->report(); report.state != TracerState::Running) losses->tell(report, false);
+  if (const TracerReport report = tracer->report(); report.state != TracerState::Running) losses->record(report, false);
 }
 
 void stop() {
   tracer->stop();
   if (owner != ::getpid()) return;
   sink->finish();
-  losses->tell(tracer->report(), true);
+  losses->record(tracer->report(), true);
 }
 
 /// The program lives on where memory runs out in ours.

@@ -153,7 +153,7 @@ struct Tracer::Impl {
   void pollHardware();
   void stopHardware();
   void flush();
-  void tellReport();
+  void sendReport();
   void run();
 };
 
@@ -458,10 +458,10 @@ void Tracer::Impl::flush() {
   readClocks();
   readDrops();
   sampleHardware();
-  tellReport();
+  sendReport();
 }
 
-void Tracer::Impl::tellReport() {
+void Tracer::Impl::sendReport() {
   if (!options.onReport) return;
   std::unique_lock lock(reportMutex);
   const TracerReport now = report;
@@ -471,7 +471,7 @@ void Tracer::Impl::tellReport() {
 
 void Tracer::Impl::run() {
   ::pthread_setname_np(::pthread_self(), "lacuna-cupti");
-  tellReport();
+  sendReport();
   auto flushAt = Clock::now() + options.flushEvery;
   while (!stopping) {
     drainUntil(std::min(flushAt, Clock::now() + std::min(options.pollEvery, options.clockEvery)));

@@ -78,7 +78,7 @@ extern "C" __attribute__((visibility("default"))) void lacunaInjectStop() {
 LACUNA_ENTRY_POINT lacunaInjectSwitch(int on) {
   return guarded(-ENOMEM, [&] {
     if (!start() || guest::control() == nullptr) return -ENOTCONN;
-    guest::control()->tell(on != 0);
+    guest::control()->order(on != 0);
     return 0;
   });
 }

@@ -15,7 +15,7 @@ namespace lacuna::collector::nvtx {
 namespace {
 
 /// Reports once that such events are left out: they would stand at a wrong time.
-void sayClockIsUnknown(const Domain& domain) {
+void reportUnknownClock(const Domain& domain) {
   static std::atomic<bool> reported{false};
   if (reported.exchange(true)) return;
   prof::Environment row;
@@ -38,7 +38,7 @@ void describe(const Domain& domain, const Payloads& payloads, Row& row) {
 void submit(Domain& domain, const nvtxPayloadData_t* data, std::size_t count) {
   Payloads payloads;
   readPayloads(domain, data, count, payloads);
-  if (payloads.unknownClock) return sayClockIsUnknown(domain);
+  if (payloads.unknownClock) return reportUnknownClock(domain);
   const LacunaName category = domain.category(payloads.category);
   if (payloads.endNs != 0 && payloads.beginNs != 0) {
     prof::Range row;

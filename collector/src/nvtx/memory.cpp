@@ -93,8 +93,8 @@ auto& arrayRegions() {
 
 /// No allocations: they would have neither an address nor a size. Not under the registry's lock, which the default
 /// domain takes where this is its first event.
-void tellArray(nvtxDomainHandle_t domain, const char* what, const MemoryPiece& piece) {
-  tell({domain, "memory array", what, placeOf(piece), piece.address});
+void recordArray(nvtxDomainHandle_t domain, const char* what, const MemoryPiece& piece) {
+  recordDeclaration({domain, "memory array", what, placeOf(piece), piece.address});
 }
 
 nvtxMemRegionHandle_t enterArray(const MemoryPiece& piece) {
@@ -113,7 +113,7 @@ void resizeArray(nvtxDomainHandle_t domain, const MemoryPiece& piece) {
       if (kept->address == piece.address && std::ranges::equal(kept->offset, piece.offset)) *kept = piece;
     }
   }
-  tellArray(domain, "resize", piece);
+  recordArray(domain, "resize", piece);
 }
 
 /// False when it is no region of an array.
@@ -126,7 +126,7 @@ bool leaveArray(nvtxDomainHandle_t domain, const void* handle) {
     piece = std::move(at->second);
     arrayRegions().erase(at);
   }
-  tellArray(domain, "unregister", *piece);
+  recordArray(domain, "unregister", *piece);
   return true;
 }
 
@@ -165,7 +165,7 @@ void NVTX_API regionsRegister(nvtxDomainHandle_t domain, const nvtxMemRegionsReg
     if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i, piece)) return;
     const bool array = isArray(batch->regionType);
     if (array) {
-      tellArray(domain, "register", piece);
+      recordArray(domain, "register", piece);
     } else {
       const bool recorded = put(prof::MemoryAction::Allocate, piece.address, piece.bytes, 0);
       enter(regions(), piece.address, {addressOf(batch->heap), recorded});
@@ -268,7 +268,7 @@ bool pieceAt(std::uint32_t type, const void* elements, std::size_t stride, std::
   return true;
 }
 
-void tell(const Declaration& declared) {
+void recordDeclaration(const Declaration& declared) {
   if (!guest::on()) return;
   LacunaEvent event{};
   event.domain = Domain::of(declared.domain).name();

@@ -23,7 +23,7 @@ struct Declaration {
   std::string text;
   std::uint64_t address = 0;
 };
-void tell(const Declaration& declared);
+void recordDeclaration(const Declaration& declared);
 
 /// A piece of addresses, or of a CUDA array: that has no address and, without asking CUDA for the array's elements, no
 /// bytes.

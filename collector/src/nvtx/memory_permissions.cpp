@@ -61,8 +61,8 @@ void NVTX_API permissionsAssign(nvtxDomainHandle_t domain, const nvtxMemPermissi
     nvtxMemPermissionsAssignRegionDesc_t region;
     std::memcpy(&region, reinterpret_cast<const char*>(batch->regionElements) + i * batch->regionElementSize,
                 sizeof region);
-    tell({domain, kPermissions, "assign", nameOf(batch->permissions) + " " + accessOf(region.flags),
-          addressOf(region.region.pointer)});
+    recordDeclaration({domain, kPermissions, "assign", nameOf(batch->permissions) + " " + accessOf(region.flags),
+                       addressOf(region.region.pointer)});
   }
 }
 nvtxMemPermissionsHandle_t NVTX_API permissionsCreate(nvtxDomainHandle_t domain, std::int32_t flags) {
@@ -72,14 +72,14 @@ nvtxMemPermissionsHandle_t NVTX_API permissionsCreate(nvtxDomainHandle_t domain,
                                        {NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_WRITE, "write"},
                                        {NVTX_MEM_PERMISSIONS_CREATE_FLAGS_EXCLUDE_GLOBAL_ATOMIC, "atomic"}},
                                       "nothing");
-  tell({domain, kPermissions, "create", nameOf(made) + " excludes=" + without});
+  recordDeclaration({domain, kPermissions, "create", nameOf(made) + " excludes=" + without});
   return made;
 }
 void NVTX_API permissionsDestroy(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions) {
-  tell({domain, kPermissions, "destroy", nameOf(permissions)});
+  recordDeclaration({domain, kPermissions, "destroy", nameOf(permissions)});
 }
 void NVTX_API permissionsReset(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions) {
-  tell({domain, kPermissions, "reset", nameOf(permissions)});
+  recordDeclaration({domain, kPermissions, "reset", nameOf(permissions)});
 }
 const char* scopeOf(std::uint32_t scope) {
   if (scope == NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD) return "scope=thread";
@@ -92,10 +92,10 @@ void NVTX_API permissionsBind(nvtxDomainHandle_t domain, nvtxMemPermissionsHandl
                                       {NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_WRITE, "write"},
                                       {NVTX_MEM_PERMISSIONS_BIND_FLAGS_STRICT_ATOMIC, "atomic"}},
                                      "nothing");
-  tell({domain, kPermissions, "bind", nameOf(permissions) + " " + scopeOf(scope) + " strict=" + strict});
+  recordDeclaration({domain, kPermissions, "bind", nameOf(permissions) + " " + scopeOf(scope) + " strict=" + strict});
 }
 void NVTX_API permissionsUnbind(nvtxDomainHandle_t domain, std::uint32_t scope) {
-  tell({domain, kPermissions, "unbind", scopeOf(scope)});
+  recordDeclaration({domain, kPermissions, "unbind", scopeOf(scope)});
 }
 
 // --- of CUDA, whose header cannot be had without CUDA ----------------------------------------------------------------
@@ -109,7 +109,8 @@ nvtxMemPermissionsHandle_t NVTX_API cudaDevicePermissions(nvtxDomainHandle_t, in
 void NVTX_API cudaPeerAccess(nvtxDomainHandle_t domain, nvtxMemPermissionsHandle_t permissions, int peer,
                              std::uint32_t flags) {
   const std::string who = peer < 0 ? "all" : std::to_string(peer);
-  tell({domain, kPermissions, "peer access", nameOf(permissions) + " peer=" + who + " " + accessOf(flags)});
+  recordDeclaration(
+      {domain, kPermissions, "peer access", nameOf(permissions) + " peer=" + who + " " + accessOf(flags)});
 }
 
 /// As nvtxMemMarkInitializedBatch_t in nvToolsExtMemCudaRt.h.
@@ -129,7 +130,7 @@ void NVTX_API cudaMarkInitialized(nvtxDomainHandle_t domain, void* stream, std::
   for (std::size_t i = 0; i < batch->regionDescCount; ++i) {
     if (!pieceAt(batch->regionType, batch->regionDescElements, batch->regionDescElementSize, i, piece)) return;
     const std::string what = isArray(batch->regionType) ? placeOf(piece) : "bytes=" + std::to_string(piece.bytes);
-    tell({domain, kPermissions, "initialized", what + on, piece.address});
+    recordDeclaration({domain, kPermissions, "initialized", what + on, piece.address});
   }
 }
 

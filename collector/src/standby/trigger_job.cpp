@@ -168,7 +168,8 @@ class Triggering {
       const std::int64_t stepNs = rank.stepNs > 0 ? rank.stepNs : kUsualStepNs;
       if (wanted_.step < 0) request_.from = std::max(request_.from, rank.step + 1 + reachNs / stepNs);
     }
-    tell(fmt::format("{} will record steps {} to {}", countText(), request_.from, request_.from + request_.steps - 1));
+    reportNews(
+        fmt::format("{} will record steps {} to {}", countText(), request_.from, request_.from + request_.steps - 1));
     request_.phase = Request::Phase::Go;
     return standby::write(wanted_.job, request_);
   }
@@ -212,8 +213,8 @@ class Triggering {
     const bool changed = now->state != one.rank.state;
     one.rank = *std::move(now);
     if (!changed || !answers(one)) return;
-    if (one.rank.state == Rank::State::Recording) tell(fmt::format("{} has begun", nameOf(one.rank)));
-    if (one.rank.state == Rank::State::Finished) tell(fmt::format("{} has finished", nameOf(one.rank)));
+    if (one.rank.state == Rank::State::Recording) reportNews(fmt::format("{} has begun", nameOf(one.rank)));
+    if (one.rank.state == Rank::State::Finished) reportNews(fmt::format("{} has finished", nameOf(one.rank)));
   }
 
   prof::Status checkLife(const Followed& one) {
@@ -262,7 +263,7 @@ class Triggering {
     }
   }
 
-  void tell(const std::string& news) const {
+  void reportNews(const std::string& news) const {
     if (wanted_.onNews) wanted_.onNews(news);
   }
 

@@ -429,7 +429,7 @@ class Supervisor {
       dump("lacuna trigger --dump", wanted);
     }
     if (flight_) flight_->tend(control);
-    if (flight_) tellOfDump(flight_->answer());
+    if (flight_) reportDump(flight_->answer());
     if (captures_) captures_->check();
     if (elapsed - shownNs_ >= 500000000) {
       shownNs_ = elapsed;
@@ -446,11 +446,11 @@ class Supervisor {
 
   void dump(const char* reason, std::uint32_t wish = 0) {
     if (flight_) return flight_->dump(reason, wish);
-    tellOfDump({wish, 0, drainer_->flush().ok()});
+    reportDump({wish, 0, drainer_->flush().ok()});
   }
 
   /// Reports to the process that asked for it from outside.
-  void tellOfDump(const FlightRecorder::Answer& answer) {
+  void reportDump(const FlightRecorder::Answer& answer) {
     Control& control = *control_->operator->();
     if (answer.wish == 0 || answer.wish == control.dumpsDone.load()) return;
     control.dumpNumber.store(static_cast<std::uint32_t>(answer.number));
@@ -611,7 +611,7 @@ class Supervisor {
       flight_->dump(fmt::format("the program ended with code {}", report_.exitCode));
     }
     report_.dumps = flight_->finish();
-    tellOfDump(flight_->answer());
+    reportDump(flight_->answer());
     // Dumps that were written before or after one that failed are there all the same.
     if (const auto& failure = flight_->failure(); !failure && !recordingIsThere()) {
       report_.failure = fmt::format(

@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kTrialPollMs = 50;
-constexpr std::int64_t kTellEveryNs = 1'000'000'000;
+constexpr std::int64_t kReportEveryNs = 1'000'000'000;
 /// For what the program has started, once it has ended itself.
 constexpr std::int64_t kOrphansNs = 2'000'000'000;
 /// Lines of a file of times, and bytes of a program's output that are kept for a message.
@@ -225,7 +225,7 @@ class Runner {
     }
     if (options_.goesOn && !options_.goesOn()) return ask(Trial::End::Stopped, now);
     if (options_.limitNs > 0 && now - startNs_ > options_.limitNs) return ask(Trial::End::Limit, now);
-    if (now - reportedNs_ < kTellEveryNs) return;
+    if (now - reportedNs_ < kReportEveryNs) return;
     reportedNs_ = now;
     const auto process = readProcess(options_.folder / "times");
     if (!process) return;

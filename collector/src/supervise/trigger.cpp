@@ -46,7 +46,7 @@ fs::path outputOf(const fs::path& control) {
 
 std::string switchRecording(Control& page, bool on, const fs::path& output) {
   const bool was = page.enabled.load() != 0;
-  page.tell(on);
+  page.order(on);
   return fmt::format("recording into {} is {}{}", output.string(), on ? "on" : "stopped", was == on ? " already" : "");
 }
 

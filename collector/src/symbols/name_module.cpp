@@ -24,7 +24,7 @@ struct SymbolRecord {
   std::uint32_t fileBytes;
 };
 
-void tell(int fd, const Symbol& symbol) {
+void writeSymbol(int fd, const Symbol& symbol) {
   const auto bounded = [](const std::string& text) {
     return std::min(static_cast<std::uint32_t>(text.size()), kLongestText);
   };
@@ -34,7 +34,7 @@ void tell(int fd, const Symbol& symbol) {
   writeAll(fd, bytes.data(), bytes.size());
 }
 
-void tell(int fd, Naming naming) {
+void writeNaming(int fd, Naming naming) {
   writeAll(fd, reinterpret_cast<const char*>(&naming), sizeof naming);
 }
 
@@ -45,15 +45,15 @@ void nameIn(const ModuleFile& module, int fd, const std::vector<std::uint64_t>& 
   if (file < 0) {
     struct stat status {};
     const bool there = stat(module.path.c_str(), &status) == 0;
-    return tell(out, there && !S_ISREG(status.st_mode) ? Naming::NoFile : Naming::NotThere);
+    return writeNaming(out, there && !S_ISREG(status.st_mode) ? Naming::NoFile : Naming::NotThere);
   }
-  if (!isFileOf(module, file)) return tell(out, Naming::Differs);
+  if (!isFileOf(module, file)) return writeNaming(out, Naming::Differs);
   struct stat status {};
   // Separate debug information may be larger than the file, and is mapped too.
   if (fstat(file, &status) == 0) limitMemory(limits.moreMemory + 2 * static_cast<std::uint64_t>(status.st_size));
-  tell(out, Naming::Done);
+  writeNaming(out, Naming::Done);
   Symbolizer symbolizer(file, module.path);
-  for (const std::uint64_t offset : offsets) tell(out, symbolizer.find(offset));
+  for (const std::uint64_t offset : offsets) writeSymbol(out, symbolizer.find(offset));
 }
 
 /// Takes what has come as far as it is whole. False where it makes no sense.

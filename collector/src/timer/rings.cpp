@@ -57,7 +57,7 @@ const CodePiece* pieceAt(const std::vector<CodePiece>& code, std::uint64_t addre
   return after != code.begin() && address < std::prev(after)->end ? &*std::prev(after) : nullptr;
 }
 
-void tellLost(std::uint64_t count, const char* why, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+void addLostSamples(std::uint64_t count, const char* why, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   PerfRecord lost;
   lost.kind = PerfRecord::Kind::Lost;
   lost.timeNs = nowNs;
@@ -107,7 +107,7 @@ void Rings::update(prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
     const bool gone = hasEnded(*source);
     drain(*source, nowNs, into);
     const bool broken = source->guard.broken();
-    if (broken) tellLost(1, "of a program that shortened the file of its CPU samples", nowNs, into);
+    if (broken) addLostSamples(1, "of a program that shortened the file of its CPU samples", nowNs, into);
     if (!gone && !broken) continue;
     end(*source, nowNs, true, into);
     source.reset();
@@ -185,17 +185,17 @@ void Rings::drain(Source& source, prof::TimeNs nowNs, std::vector<PerfRecord>& i
   for (std::size_t i = 0; i < kSamples; ++i) {
     const Sample& sample = ring.samples[source.tail % kSamples];
     if (sample.turn.load(std::memory_order_acquire) != source.tail + 1) break;
-    tell(source, sample, nowNs, into);
+    addSample(source, sample, nowNs, into);
     ++source.tail;
   }
   ring.tail.store(source.tail, std::memory_order_release);
   const std::uint64_t dropped = ring.dropped.load(std::memory_order_relaxed);
   if (dropped <= source.dropped) return;
-  tellLost(dropped - source.dropped, "no room for CPU samples of timers", nowNs, into);
+  addLostSamples(dropped - source.dropped, "no room for CPU samples of timers", nowNs, into);
   source.dropped = dropped;
 }
 
-void Rings::tell(Source& source, const Sample& sample, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
+void Rings::addSample(Source& source, const Sample& sample, prof::TimeNs nowNs, std::vector<PerfRecord>& into) {
   PerfRecord record;
   record.kind = PerfRecord::Kind::Sample;
   record.pid = source.pid;

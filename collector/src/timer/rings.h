@@ -66,7 +66,7 @@ class Rings {
   static std::uint32_t tidOf(Source& source, std::uint32_t ownTid);
   void drain(Source& source, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   void end(Source& source, prof::TimeNs nowNs, bool gone, std::vector<sampler::PerfRecord>& into);
-  void tell(Source& source, const Sample& sample, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
+  void addSample(Source& source, const Sample& sample, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
   void learnCode(Source& source, std::string_view maps, prof::TimeNs timeNs, std::vector<sampler::PerfRecord>& into);
   bool refreshCode(Source& source, prof::TimeNs timeNs, prof::TimeNs nowNs, std::vector<sampler::PerfRecord>& into);
 

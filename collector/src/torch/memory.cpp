@@ -31,7 +31,7 @@ int reporting = 0;  ///< libraries that call us
 std::atomic<bool> watching{false};
 std::atomic<std::uint8_t> role{0};
 
-void say(void* address, std::int64_t bytes, Device device) {
+void recordBlock(void* address, std::int64_t bytes, Device device) {
   const unsigned kind = device & 0xff;
   const unsigned number = kind == kCuda ? device >> 8 : 0;
   if (address == nullptr || bytes == 0 || (kind != kCuda && (kind != kCpu || !watchCpu))) return;
@@ -42,7 +42,7 @@ void say(void* address, std::int64_t bytes, Device device) {
 }
 
 void ourReport(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved, Device device) {
-  if (watching.load(std::memory_order_relaxed)) say(address, bytes, device);
+  if (watching.load(std::memory_order_relaxed)) recordBlock(address, bytes, device);
   report(address, bytes, allocated, reserved, device);
 }
 // The CPU's allocator asks this before it keeps sizes and reports.

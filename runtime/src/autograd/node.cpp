@@ -114,7 +114,7 @@ void GradMode::set(bool on) {
 AnomalyMode::AnomalyMode(bool on) : before_(gAnomaly.load()) {
   if (on) on = instrument::switchAsSet("debug", "rt::AnomalyMode", on);
   gAnomaly = on;
-  if (on) instrument::tellSwitch(instrument::OwnKnob::Debug, true);
+  if (on) instrument::reportSwitch(instrument::OwnKnob::Debug, true);
 }
 AnomalyMode::~AnomalyMode() {
   gAnomaly = before_;
@@ -337,7 +337,7 @@ void zeroBackward(Node& node, const Tensor* /*gradOutputs*/, Tensor* gradInputs)
 }
 
 void clearGrad(const Tensor& parameter, bool toNone) {
-  instrument::tellKnob(instrument::OwnKnob::ZeroGrad, toNone ? "none" : "zero");
+  instrument::reportKnob(instrument::OwnKnob::ZeroGrad, toNone ? "none" : "zero");
   Tensor gradient = parameter.grad();
   if (!gradient.defined()) return;
   if (toNone) return parameter.setGrad({});

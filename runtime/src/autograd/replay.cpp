@@ -173,7 +173,7 @@ void Replay::drop(std::uint32_t number) {
 
 std::vector<Tensor> checkpoint(const CheckpointSegment& segment, const std::vector<Tensor>& inputs) {
   if (!recording()) return segment(inputs);
-  instrument::tellSwitch(instrument::OwnKnob::Checkpoint, true);
+  instrument::reportSwitch(instrument::OwnKnob::Checkpoint, true);
   return std::make_shared<Replay>(segment, inputs)->forward(inputs);
 }
 

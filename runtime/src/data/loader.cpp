@@ -119,15 +119,15 @@ class ConsumerWaits {
   StagingRing* ring_;
 };
 
-void tellKnobs(const LoaderOptions& options) {
+void reportKnobs(const LoaderOptions& options) {
   using instrument::OwnKnob;
   if (!observed()) return;
-  instrument::tellKnob(OwnKnob::LoaderWorkers, std::to_string(options.workers));
-  instrument::tellKnob(OwnKnob::LoaderPrefetch, std::to_string(options.prefetch));
-  instrument::tellSwitch(OwnKnob::LoaderProcesses, options.kind == WorkerKind::Process);
-  instrument::tellSwitch(OwnKnob::LoaderPin, options.pin);
-  instrument::tellKnob(OwnKnob::LoaderDtype, name(options.dtype));
-  instrument::tellKnob(OwnKnob::Batch, std::to_string(options.batch));
+  instrument::reportKnob(OwnKnob::LoaderWorkers, std::to_string(options.workers));
+  instrument::reportKnob(OwnKnob::LoaderPrefetch, std::to_string(options.prefetch));
+  instrument::reportSwitch(OwnKnob::LoaderProcesses, options.kind == WorkerKind::Process);
+  instrument::reportSwitch(OwnKnob::LoaderPin, options.pin);
+  instrument::reportKnob(OwnKnob::LoaderDtype, name(options.dtype));
+  instrument::reportKnob(OwnKnob::Batch, std::to_string(options.batch));
 }
 
 void applyNumber(std::string_view knob, unsigned& value) {
@@ -194,7 +194,7 @@ void DataLoader::start() {
     pool_ = options_.kind == WorkerKind::Thread ? makeThreadPool(std::move(job), options_.workers)
                                                 : makeProcessPool(std::move(job), options_.workers, options_.prefetch);
   }
-  if (isFirst) tellKnobs(options_);
+  if (isFirst) reportKnobs(options_);
   if (pool_) pool_->forget();
   epoch_.reset();
   auto epoch = std::make_unique<Epoch>();

@@ -16,13 +16,13 @@ namespace {
 constexpr std::string_view kKnobNames[] = {LACUNA_RT_OWN_KNOBS(LACUNA_RT_KNOB_NAME)};
 #undef LACUNA_RT_KNOB_NAME
 std::atomic<bool> gKnobReported[std::size(kKnobNames)];
-std::atomic<bool> gTellsOwnKnobs{true};
+std::atomic<bool> gReportsOwnKnobs{true};
 
 }  // namespace
 
-void tellKnobSlow(OwnKnob which, std::string_view value) {
+void reportKnobSlow(OwnKnob which, std::string_view value) {
   const auto at = static_cast<std::size_t>(which);
-  if (!gTellsOwnKnobs.load(std::memory_order_relaxed) || gKnobReported[at].load(std::memory_order_relaxed)) return;
+  if (!gReportsOwnKnobs.load(std::memory_order_relaxed) || gKnobReported[at].load(std::memory_order_relaxed)) return;
   if (!gKnobReported[at].exchange(true)) knob(kKnobNames[at], value);
 }
 
@@ -34,8 +34,8 @@ void noteReportedKnob(std::string_view name) {
 
 }  // namespace instrument
 
-void tellOwnKnobs(bool on) {
-  instrument::gTellsOwnKnobs.store(on, std::memory_order_relaxed);
+void reportOwnKnobs(bool on) {
+  instrument::gReportsOwnKnobs.store(on, std::memory_order_relaxed);
 }
 
 }  // namespace lacuna::rt

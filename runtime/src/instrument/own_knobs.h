@@ -29,13 +29,13 @@ namespace lacuna::rt::instrument {
 enum class OwnKnob : std::uint8_t { LACUNA_RT_OWN_KNOBS(LACUNA_RT_KNOB_CONSTANT) };
 #undef LACUNA_RT_KNOB_CONSTANT
 
-void tellKnobSlow(OwnKnob which, std::string_view value);
-inline void tellKnob(OwnKnob knob, std::string_view value) {
+void reportKnobSlow(OwnKnob which, std::string_view value);
+inline void reportKnob(OwnKnob knob, std::string_view value) {
   if ((sinks() & kNvtxSink) != 0) [[unlikely]]
-    tellKnobSlow(knob, value);
+    reportKnobSlow(knob, value);
 }
-inline void tellSwitch(OwnKnob knob, bool on) {
-  tellKnob(knob, on ? "on" : "off");
+inline void reportSwitch(OwnKnob knob, bool on) {
+  reportKnob(knob, on ? "on" : "off");
 }
 /// The program reported this knob itself.
 void noteReportedKnob(std::string_view name);

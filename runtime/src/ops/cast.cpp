@@ -55,7 +55,7 @@ void forgetShortCopies() {
 }
 
 Autocast::Autocast(bool on) : before_(std::exchange(tAutocast, on)) {
-  if (on) instrument::tellSwitch(instrument::OwnKnob::Amp, true);
+  if (on) instrument::reportSwitch(instrument::OwnKnob::Amp, true);
 }
 Autocast::~Autocast() {
   tAutocast = before_;

@@ -124,7 +124,7 @@ void Optimizer::step() {
     isAsSet_ = true;
     fused_ = instrument::switchAsSet("optimizer.fused", "rt::Optimizer", fused_);
   }
-  instrument::tellSwitch(instrument::OwnKnob::Fused, fused_);
+  instrument::reportSwitch(instrument::OwnKnob::Fused, fused_);
   const NoGrad noGrad;
   const OptimizerDirection direction;
   if (!iterationOpen_) ++steps_;

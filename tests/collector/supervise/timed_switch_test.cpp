@@ -35,21 +35,21 @@ TEST_F(TimedSwitchTest, OnAfterTheDelayAndOffAfterTheDuration) {
 
 TEST_F(TimedSwitchTest, AnOrderFromBeforeStays) {
   TimedSwitch times(options_);
-  control_.tell(false);
+  control_.order(false);
   times.check(control_, 120);
   EXPECT_EQ(control_.enabled, 0u);
-  control_.tell(true);
+  control_.order(true);
   times.check(control_, 200);
   EXPECT_EQ(control_.enabled, 1u);
 }
 
 TEST_F(TimedSwitchTest, AnOrderThatComesWithTheTimeStays) {
   TimedSwitch times(options_);
-  times.check(control_, 120, [&] { control_.tell(false); });
+  times.check(control_, 120, [&] { control_.order(false); });
   EXPECT_EQ(control_.enabled, 0u);
   control_.switches = 0;
   control_.enabled = 1;
-  times.check(control_, 200, [&] { control_.tell(true); });
+  times.check(control_, 200, [&] { control_.order(true); });
   EXPECT_EQ(control_.enabled, 1u);
 }
 

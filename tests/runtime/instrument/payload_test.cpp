@@ -170,7 +170,7 @@ void trainFrom(const LoaderOptions& options) {
 }
 
 TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
-  tellOwnKnobs(false);  // another test looks at the first ones that the process reports
+  reportOwnKnobs(false);  // another test looks at the first ones that the process reports
   std::set<std::string> askers;
   for (const bool pinned : {false, true}) {
     for (const auto& [kind, workers] :
@@ -186,7 +186,7 @@ TEST(MemoryPayload, OfEveryAllocationSaysWhoAskedForIt) {
       }
     }
   }
-  tellOwnKnobs(true);
+  reportOwnKnobs(true);
   const Events own =
       memory(eventsOf([] { (void)std::pair(empty({99}), emptyHost({99}, DType::F32)); }), LACUNA_RT_MEMORY_ALLOCATE);
   for (const tool::Event& event : own) askers.insert(event.texts.at("op"));
@@ -338,9 +338,9 @@ void runALoader(std::size_t batch, unsigned workers, unsigned prefetch) {
 
 /// A program that reports nothing itself. Reported values stay for the whole process.
 TEST(OwnKnobs, AreReportedOnceWithTheirFirstValue) {
-  tellOwnKnobs(false);
+  reportOwnKnobs(false);
   runALoader(7, 1, 7);
-  tellOwnKnobs(true);
+  reportOwnKnobs(true);
   runALoader(3, 2, 5);
   runALoader(4, 0, 2);
   Trained trained;

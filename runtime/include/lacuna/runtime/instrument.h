@@ -67,7 +67,7 @@ void knob(std::string_view name, std::string_view value);
 /// Sets if the runtime reports the knobs that it knows by itself and that the program has not reported. These are the
 /// knobs of the first loader that runs, of optimizers, of how gradients are cleared, and the debug mode. On from the
 /// start.
-void tellOwnKnobs(bool on);
+void reportOwnKnobs(bool on);
 /// Names the calling thread for tools and debuggers.
 void nameThread(const char* name);
 /// Memory that a library holds for itself: its owner reports it.

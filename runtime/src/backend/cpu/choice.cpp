@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kVariable = "LACUNA_BACKEND";
 
 void tell(Backend backend) {
-  instrument::tellKnob(instrument::OwnKnob::Backend, backend == Backend::Reference ? "reference" : "tuned");
+  instrument::reportKnob(instrument::OwnKnob::Backend, backend == Backend::Reference ? "reference" : "tuned");
 }
 
 Backend fromEnvironment() {
