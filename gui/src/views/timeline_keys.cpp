@@ -6,9 +6,10 @@
 #include <QScrollBar>
 #include <algorithm>
 
-#include "base/words.h"
 #include "views/timeline_metrics.h"
+#include "views/timeline_neighbours.h"
 #include "views/timeline_view.h"
+#include "views/timeline_words.h"
 
 /// The effects of keys on the timeline: everything that the mouse does.
 namespace lacuna::gui {
@@ -52,13 +53,11 @@ void TimelineView::say(const QString& what) {
 }
 
 std::optional<std::size_t> TimelineView::currentRow() const {
-  if (!row_) return std::nullopt;
-  const Row* row = findRow(rows_, *row_);
-  return row ? std::optional(static_cast<std::size_t>(row - rows_.data())) : std::nullopt;
+  return selection_.rowAmong(rows());
 }
 
 void TimelineView::setCurrentRow(std::optional<RowKey> row) {
-  row_ = row;
+  selection_.row = row;
   const auto at = currentRow();
   if (at) {
     QAccessibleEvent focused(this, QAccessible::Focus);
@@ -71,107 +70,55 @@ void TimelineView::setCurrentRow(std::optional<RowKey> row) {
 void TimelineView::moveRow(int step) {
   // A pinned row is there twice; only its place in its group counts.
   const auto isGroup = [](const Row& row) { return row.kind == Row::Kind::Group; };
-  const auto first = std::find_if(rows_.begin(), rows_.end(), isGroup) - rows_.begin();
-  const auto last = static_cast<std::ptrdiff_t>(rows_.size()) - 1;
+  const auto first = std::find_if(rows().begin(), rows().end(), isGroup) - rows().begin();
+  const auto last = static_cast<std::ptrdiff_t>(rows().size()) - 1;
   if (first > last) return;
   const auto from = currentRow();
   const std::ptrdiff_t to = from ? static_cast<std::ptrdiff_t>(*from) + step : step > 0 ? first : last;
-  const Row& row = rows_[static_cast<std::size_t>(std::clamp(to, first, last))];
+  const Row& row = rows()[static_cast<std::size_t>(std::clamp(to, first, last))];
   const RowKey key{row.kind, row.ref};
-  scroll_->setValue(scrollTo(rows_, {&key, 1}, scroll_->value(), height() - kRulerHeight));
+  scroll_->setValue(scrollTo(rows(), {&key, 1}, scroll_->value(), height() - kRulerHeight));
   setCurrentRow(key);
-  say(rowWords(row));
-}
-
-QString TimelineView::rowName(const Row& row) const {
-  const analyzer::TrackGroup& group = trace_->tracks->groups[row.ref.group];
-  switch (row.kind) {
-    case Row::Kind::PinHeader:
-      return tr("Pinned");
-    case Row::Kind::Group:
-      return words(group.label);
-    case Row::Kind::Ledger:
-      return tr("where time goes");
-    case Row::Kind::Quiet:
-      return quietWords(row.lanes);
-    case Row::Kind::Counters:
-      return tr("counters · %1").arg(words(group.label));
-    case Row::Kind::Track:
-      return words(group.tracks[row.ref.track].label);
-  }
-  return {};
-}
-
-QString TimelineView::rowWords(const Row& row) const {
-  const QString name = row.collapsed ? tr("%1, collapsed").arg(rowName(row)) : rowName(row);
-  return row.pinned ? tr("%1, pinned").arg(name) : name;
-}
-
-void TimelineView::toggle(const Row& row, bool pin) {
-  RowOptions options = options_;
-  const auto turn = [](auto& set, const auto& value) {
-    if (!set.erase(value)) set.insert(value);
-  };
-  if (row.kind == Row::Kind::PinHeader) {
-    options.pinnedFolded = !options.pinnedFolded;
-  } else if (row.kind == Row::Kind::Track) {
-    turn(pin ? options.pinned : options.collapsedTracks, row.ref);
-    if (pin) options.pinnedFolded = false;  // or it would seem to go nowhere
-  } else if (row.kind == Row::Kind::Group && !pin) {
-    turn(options.collapsedGroups, row.ref.group);
-  } else if (row.kind == Row::Kind::Quiet && !pin) {
-    turn(options.quietShown, row.ref.group);
-  } else if (row.kind == Row::Kind::Counters && !pin) {
-    turn(options.foldedCounters, row.ref.group);
-  }
-  setRowOptions(options);
+  say(stateOfRow(*trace(), row));
 }
 
 void TimelineView::toggleCurrentRow(bool pin) {
   const auto at = currentRow();
   if (!at) return;
-  toggle(Row(rows_[*at]), pin);
-  if (const auto now = currentRow()) say(rowWords(rows_[*now]));
-}
-
-void TimelineView::toggleAllGroups() {
-  RowOptions options = options_;
-  if (options.collapsedGroups.empty()) {
-    for (std::size_t g = 0; trace_ && g < trace_->tracks->groups.size(); ++g) options.collapsedGroups.insert(g);
-  } else {
-    options.collapsedGroups.clear();
-  }
-  setRowOptions(options);
+  toggle(Row(rows()[*at]), pin);
+  if (const auto now = currentRow()) say(stateOfRow(*trace(), rows()[*now]));
 }
 
 void TimelineView::extendArea(int step) {
-  if (!trace_) return;
-  if (!area_ && selected_) {
-    areaAnchor_ = windowOf(*selected_).startNs;
-    return setArea(windowOf(*selected_));
+  if (!trace()) return;
+  if (!selection_.area && selection_.event) {
+    const prof::TimeWindow event = windowOf(*trace(), *selection_.event);
+    areaAnchor_ = event.startNs;
+    return setArea(event);
   }
-  const prof::TimeWindow area = area_.value_or(prof::TimeWindow{momentOfInterest(), momentOfInterest()});
-  if (areaAnchor_ != area.endNs) areaAnchor_ = area.startNs;  // one made by the mouse grows at its end
-  const TimeNs edge = areaAnchor_ == area.startNs ? area.endNs : area.startNs;
-  const auto by = std::max<TimeNs>(1, static_cast<TimeNs>(kKeyStretch * static_cast<double>(view_.spanNs())));
-  const TimeNs to = std::clamp(edge + step * by, view_.trace().startNs, view_.trace().endNs);
-  setArea(to == areaAnchor_ ? std::nullopt
-                            : std::optional(prof::TimeWindow{std::min(areaAnchor_, to), std::max(areaAnchor_, to)}));
-  if (to < view_.startNs() || to > view_.endNs()) setViewport(view_.panned(step * kKeyPan));
+  const prof::TimeWindow from = selection_.area.value_or(prof::TimeWindow{momentOfInterest(), momentOfInterest()});
+  if (areaAnchor_ != from.endNs) areaAnchor_ = from.startNs;  // one made by the mouse grows at its end
+  const TimeNs edge = areaAnchor_ == from.startNs ? from.endNs : from.startNs;
+  const Viewport& view = viewport();
+  const auto by = std::max<TimeNs>(1, static_cast<TimeNs>(kKeyStretch * static_cast<double>(view.spanNs())));
+  const TimeNs to = std::clamp(edge + step * by, view.trace().startNs, view.trace().endNs);
+  const prof::TimeWindow stretch{std::min(areaAnchor_, to), std::max(areaAnchor_, to)};
+  setArea(to == areaAnchor_ ? std::nullopt : std::optional(stretch));
+  if (to < view.startNs() || to > view.endNs()) setViewport(view.panned(step * kKeyPan));
 }
 
 void TimelineView::measure() {
-  if (measuredFrom_ || !selected_) {
-    measuredFrom_.reset();
+  if (measuring() || !selection_.event) {
+    selection_.measuredFrom.reset();
     return;
   }
-  measuredFrom_ = selected_;
-  measureTo(*selected_);
+  selection_.measuredFrom = selection_.event;
+  measureTo(*selection_.event);
 }
 
 void TimelineView::jumpToBookmark(int step) {
-  if (bookmarks_.empty()) return;
-  std::vector<Bookmark> marks = bookmarks_;
+  if (bookmarks().empty()) return;
+  std::vector<Bookmark> marks = bookmarks();
   std::sort(marks.begin(), marks.end(), [](const Bookmark& a, const Bookmark& b) { return a.timeNs < b.timeNs; });
   const TimeNs from = momentOfInterest();
   const auto past = [&](const Bookmark& mark) { return step > 0 ? mark.timeNs <= from : mark.timeNs < from; };
@@ -179,12 +126,37 @@ void TimelineView::jumpToBookmark(int step) {
   const std::ptrdiff_t next = std::partition_point(marks.begin(), marks.end(), past) - marks.begin();
   const std::ptrdiff_t to = (step > 0 ? next : next + count - 1) % count;
   const Bookmark& mark = marks[static_cast<std::size_t>(to)];
-  if (mark.timeNs < view_.startNs() || mark.timeNs >= view_.endNs())
-    setViewport(view_.movedTo(mark.timeNs - view_.spanNs() / 2), Move::Jump);
+  const Viewport& view = viewport();
+  if (mark.timeNs < view.startNs() || mark.timeNs >= view.endNs())
+    setViewport(view.movedTo(mark.timeNs - view.spanNs() / 2), Move::Jump);
   setCursorMark(mark.timeNs);
-  byKeys_ = true;
-  say(tr("bookmark %1 of %2, at %3: %4").arg(to + 1).arg(count).arg(momentWords(mark.timeNs), mark.note));
+  pointer_.byKeys = true;
+  const QString moment = momentWords(view, canvasWidth(), mark.timeNs);
+  say(tr("bookmark %1 of %2, at %3: %4").arg(to + 1).arg(count).arg(moment, mark.note));
   Q_EMIT momentPicked(mark.timeNs);
+}
+
+void TimelineView::selectNeighbour(int step) {
+  if (!selection_.event) return selectSomething();
+  if (const auto next = eventBeside(*trace(), *selection_.event, step)) reveal(*next);
+}
+
+void TimelineView::selectNested(int step) {
+  if (!selection_.event) return;
+  if (const auto next = eventNested(*trace(), *selection_.event, step)) reveal(*next);
+}
+
+void TimelineView::selectAcross(int step) {
+  if (!selection_.event) return selectSomething();
+  const auto next = eventAcross(model_, *selection_.event, step);
+  if (!next) return;
+  // The view stays where it is: what lies in other tracks at the same time is to be seen together.
+  scrollToLane(*next);
+  select(next);
+}
+
+void TimelineView::selectSomething() {
+  if (const auto event = eventInMiddle(model_, scroll_->value())) select(event);
 }
 
 bool TimelineView::navigate(const QKeyEvent& event) {
@@ -196,17 +168,17 @@ bool TimelineView::navigate(const QKeyEvent& event) {
     case Qt::Key_Minus: {
       const int key = placeOfKey(event);
       const bool closer = key != Qt::Key_S && key != Qt::Key_Minus;
-      const double share = std::clamp(view_.pixelAt(momentOfInterest(), 1), 0.0, 1.0);
-      setViewport(view_.zoomed(closer ? kKeyZoom : 1 / kKeyZoom, share));
+      const double share = std::clamp(viewport().pixelAt(momentOfInterest(), 1), 0.0, 1.0);
+      setViewport(viewport().zoomed(closer ? kKeyZoom : 1 / kKeyZoom, share));
       return true;
     }
     case Qt::Key_A:
     case Qt::Key_Left:
-      setViewport(view_.panned(-kKeyPan));
+      setViewport(viewport().panned(-kKeyPan));
       return true;
     case Qt::Key_D:
     case Qt::Key_Right:
-      setViewport(view_.panned(kKeyPan));
+      setViewport(viewport().panned(kKeyPan));
       return true;
     case Qt::Key_Up:
     case Qt::Key_Down:
@@ -229,7 +201,7 @@ bool TimelineView::navigate(const QKeyEvent& event) {
 }
 
 void TimelineView::keyPressEvent(QKeyEvent* event) {
-  if (!trace_ || event->modifiers() & Qt::ControlModifier) return QWidget::keyPressEvent(event);
+  if (!trace() || event->modifiers() & Qt::ControlModifier) return QWidget::keyPressEvent(event);
   const bool alt = event->modifiers() & Qt::AltModifier;
   const bool shift = event->modifiers() & Qt::ShiftModifier;
   if (shift && (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down))
@@ -244,7 +216,7 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
   if (placeOfKey(*event) != event->key() && navigate(*event)) return;
   switch (event->key()) {
     case Qt::Key_F:
-      return selected_ || area_ ? zoomToSelection() : fit();
+      return selection_.event || selection_.area ? zoomToSelection() : fit();
     case Qt::Key_Period:
       return selectNeighbour(1);
     case Qt::Key_Comma:

@@ -10,6 +10,7 @@
 #include "base/long_job.h"
 #include "base/page.h"
 #include "lacuna/analyzer/lanes.h"
+#include "lacuna/analyzer/links.h"
 #include "views/timeline_view.h"
 
 class QLabel;

@@ -2,23 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/timeline_view.h"
 
+#include <QPaintEvent>
+#include <QPainter>
 #include <QScrollBar>
 #include <QStyle>
 #include <algorithm>
+#include <utility>
 
 #include "base/words.h"
-#include "timeline/text.h"
 #include "views/timeline_accessible.h"
 #include "views/timeline_metrics.h"
+#include "views/timeline_paint.h"
+#include "views/timeline_words.h"
 
 namespace lacuna::gui {
 
-using analyzer::Lane;
-
 namespace {
 
-/// Small moves closer together than this are one move for back().
-constexpr qint64 kNewMoveAfterMs = 800;
 constexpr double kFewPixels = 8;    // too few to see an event
 constexpr double kAroundShort = 8;  // of its length, to be shown on both sides of one that was too short
 constexpr double kAroundLong = 0.1;
@@ -33,33 +33,35 @@ TimelineView::TimelineView(QWidget* parent) : QWidget(parent), scroll_(new QScro
   setMinimumSize(480, 160);
   setAccessibleName(tr("Timeline"));
   connect(scroll_, &QScrollBar::valueChanged, this, &TimelineView::invalidate);
-  sinceMove_.start();
 }
 
 void TimelineView::setTrace(const TracePtr& trace) {
-  trace_ = trace;
-  labelPainter_.setTrace(trace);
-  selected_.reset();
-  hovered_.reset();
-  area_.reset();
-  links_.clear();
-  setHighlights({}, {});
-  bookmarks_.clear();
-  cursorMark_.reset();
-  measuredFrom_.reset();
-  row_.reset();
-  marked_.clear();
-  options_ = {};
-  ledgers_ = nullptr;
-  history_ = {};
-  hit_ = {};
-  drag_ = Drag::None;  // it would go on in the stretch of the trace before
-  view_ = trace ? Viewport(trace->tracks->span) : Viewport();
-  relayOut();
+  model_.setTrace(trace);
+  picture_.setTrace(trace);
+  selection_ = {};
+  pointer_.forgetHit();
+  pointer_.drag = TimelinePointer::Drag::None;  // it would go on in the stretch of the trace before
+  Q_EMIT highlightsChanged();
+  followRows();
   scroll_->setValue(0);
   Q_EMIT appearanceChanged();
   Q_EMIT viewportChanged();
   Q_EMIT selectionChanged();
+}
+
+void TimelineView::setGrown(const TracePtr& trace) {
+  const TracePtr old = model_.trace();
+  const bool selected = selection_.event.has_value();
+  model_.setGrown(trace);
+  picture_.setTrace(trace);
+  selection_.moveTo(*old, *trace);
+  pointer_.forgetHit();
+  pointer_.pressedView = pointer_.pressedView.within(trace->tracks->span);
+  followRows();
+  Q_EMIT rowOptionsChanged();
+  Q_EMIT appearanceChanged();
+  Q_EMIT viewportChanged();
+  if (selected) Q_EMIT selectionChanged();
 }
 
 void TimelineView::setDark(bool dark) {
@@ -69,157 +71,151 @@ void TimelineView::setDark(bool dark) {
 }
 
 void TimelineView::setLedgers(LedgerStrips strips) {
-  const bool shown = selected_ && showsLane(*selected_);
-  ledgers_ = std::move(strips);
-  options_.ledgers.clear();
-  for (std::size_t g = 0; trace_ && g < trace_->tracks->groups.size(); ++g) {
-    if (stripOf(g)) options_.ledgers.insert(g);
-  }
-  relayOut();
-  if (shown) scrollToLane(*selected_);
+  const bool shown = selection_.event && showsLane(*selection_.event);
+  model_.setLedgers(std::move(strips));
+  followRows();
+  if (shown) scrollToLane(*selection_.event);
   Q_EMIT appearanceChanged();
 }
 
-const analyzer::LedgerStrip* TimelineView::stripOf(std::size_t group) const {
-  if (!ledgers_ || !trace_->tracks->groups[group].isDevice) return nullptr;
-  const prof::DeviceId device = trace_->tracks->groups[group].device;
-  for (const analyzer::LedgerStrip& strip : *ledgers_) {
-    if (strip.device == device && !strip.causes.empty()) return &strip;
-  }
-  return nullptr;
-}
-
 void TimelineView::setViewport(const Viewport& view, Move move) {
-  if (view == view_) return;
-  if (move == Move::Jump || sinceMove_.elapsed() > kNewMoveAfterMs) history_.leave(view_);
-  sinceMove_.restart();
-  view_ = view;
+  if (view == viewport()) return;
+  model_.setViewport(view, move == Move::Jump);
   invalidate();
   Q_EMIT viewportChanged();
 }
 
 void TimelineView::back() {
-  view_ = history_.back(view_);
+  model_.back();
   invalidate();
   Q_EMIT viewportChanged();
 }
 
 void TimelineView::forward() {
-  view_ = history_.forward(view_);
+  model_.forward();
   invalidate();
   Q_EMIT viewportChanged();
 }
 
 void TimelineView::fit() {
-  setViewport(view_.fitted(), Move::Jump);
+  setViewport(viewport().fitted(), Move::Jump);
 }
 
 void TimelineView::toEnd() {
-  setViewport(view_.movedTo(view_.trace().endNs), Move::Jump);
+  setViewport(viewport().movedTo(viewport().trace().endNs), Move::Jump);
 }
 
 void TimelineView::clearSelection() {
-  measuredFrom_.reset();
-  row_.reset();
+  selection_.measuredFrom.reset();
+  selection_.row.reset();
   select(std::nullopt);
   setArea(std::nullopt);
   setHighlights({}, {});
 }
 
 void TimelineView::zoomToSelection() {
-  if (area_) return setViewport(view_.showing(*area_), Move::Jump);
-  if (!selected_ || !trace_) return;
-  setViewport(view_.showing(windowOf(*selected_), 0.5), Move::Jump);
+  if (selection_.area) return setViewport(viewport().showing(*selection_.area), Move::Jump);
+  if (!selection_.event || !trace()) return;
+  setViewport(viewport().showing(windowOf(*trace(), *selection_.event), 0.5), Move::Jump);
 }
 
 void TimelineView::setRowOptions(const RowOptions& options) {
-  options_ = options;
-  if (ledgers_) {
-    for (std::size_t g = 0; trace_ && g < trace_->tracks->groups.size(); ++g) {
-      if (stripOf(g)) options_.ledgers.insert(g);
-    }
-  }
-  relayOut();
+  model_.setRowOptions(options);
+  followRows();
+  Q_EMIT rowOptionsChanged();
+}
+
+void TimelineView::toggle(const Row& row, bool pin) {
+  model_.toggle(row, pin);
+  followRows();
+  Q_EMIT rowOptionsChanged();
+}
+
+void TimelineView::toggleAllGroups() {
+  model_.toggleAllGroups();
+  followRows();
   Q_EMIT rowOptionsChanged();
 }
 
 void TimelineView::toggleQuiet() {
-  RowOptions options = options_;
-  const bool any = !options.quietShown.empty();
-  options.quietShown.clear();
-  for (const Row& row : rows_) {
-    if (!any && row.kind == Row::Kind::Quiet) options.quietShown.insert(row.ref.group);
-  }
-  setRowOptions(options);
+  model_.toggleQuiet();
+  followRows();
+  Q_EMIT rowOptionsChanged();
 }
 
-void TimelineView::relayOut() {
-  rows_ = trace_ ? layOut(*trace_->tracks, options_) : std::vector<Row>();
+void TimelineView::followRows() {
   updateScrollBar();
   invalidate();
 }
 
 void TimelineView::invalidate() {
-  baseStale_ = true;
+  picture_.invalidate();
   nextCard_.reset();
-  if (mouse_ && drag_ == Drag::None) hit_ = hitAt(*mouse_);
+  if (pointer_.mouse && pointer_.drag == TimelinePointer::Drag::None) {
+    pointer_.hit = frame().hitAt(model_, *pointer_.mouse);
+  }
   update();
 }
 
 void TimelineView::setArea(std::optional<prof::TimeWindow> area) {
-  area_ = area;
+  selection_.area = area;
   if (area) {
-    say(tr("%1 selected, from %2").arg(durationWords(area->endNs - area->startNs), momentWords(area->startNs)));
+    const QString from = momentWords(viewport(), canvasWidth(), area->startNs);
+    say(tr("%1 selected, from %2").arg(durationWords(area->endNs - area->startNs), from));
   }
   update();
   Q_EMIT areaChanged();
 }
 
 void TimelineView::setHighlights(std::vector<prof::TimeWindow> windows, const QString& caption) {
-  highlights_ = std::move(windows);
-  highlightCaption_ = caption;
-  marked_.clear();
+  selection_.highlights = std::move(windows);
+  selection_.caption = caption;
+  selection_.marked.clear();
   update();
   Q_EMIT highlightsChanged();
 }
 
 void TimelineView::showRows(const std::vector<RowKey>& rows) {
-  if (!trace_) return;
-  marked_ = rows;
-  setRowOptions(showing(*trace_->tracks, options_, rows));
-  scroll_->setValue(scrollTo(rows_, rows, scroll_->value(), canvasRect().height()));
+  if (!trace()) return;
+  selection_.marked = rows;
+  setRowOptions(showing(*trace()->tracks, rowOptions(), rows));
+  scroll_->setValue(scrollTo(model_.rows(), rows, scroll_->value(), canvasRect().height()));
 }
 
 void TimelineView::setLinks(std::vector<EventPlace> links) {
-  links_ = std::move(links);
+  selection_.links = std::move(links);
   update();
 }
 
 void TimelineView::setCursorMark(std::optional<prof::TimeNs> timeNs) {
-  cursorMark_ = timeNs;
+  selection_.cursorMark = timeNs;
   update();
 }
 
 void TimelineView::setBookmarks(std::vector<Bookmark> bookmarks) {
-  bookmarks_ = std::move(bookmarks);
+  model_.setBookmarks(std::move(bookmarks));
   update();
   Q_EMIT bookmarksChanged();
 }
 
 void TimelineView::select(std::optional<EventPlace> place) {
-  if (place == selected_) return;
-  selected_ = place;
-  links_.clear();
+  if (place == selection_.event) return;
+  selection_.event = place;
+  selection_.links.clear();
   if (place) setCurrentRow(RowKey{Row::Kind::Track, place->track});
   say(place ? describe(*place) : QString());
-  if (place && measuredFrom_) measureTo(*place);
+  if (place && measuring()) measureTo(*place);
   update();
   Q_EMIT selectionChanged();
 }
 
+void TimelineView::measureTo(const EventPlace& other) {
+  setArea(selection_.measuredTo(*trace(), other));
+}
+
 void TimelineView::revealLane(const EventPlace& place) {
-  if (!trace_) return;
-  RowOptions options = options_;
+  if (!trace()) return;
+  RowOptions options = rowOptions();
   options.collapsedGroups.erase(place.track.group);
   options.collapsedTracks.erase(place.track);
   options.filter.clear();
@@ -228,34 +224,42 @@ void TimelineView::revealLane(const EventPlace& place) {
 }
 
 void TimelineView::reveal(const EventPlace& place) {
-  if (!trace_) return;
+  if (!trace()) return;
   revealLane(place);
-  const prof::TimeWindow window = windowOf(place);
-  const double pixels = static_cast<double>(window.endNs - window.startNs) / view_.nsPerPixel(canvasWidth());
-  const bool inside = window.startNs >= view_.startNs() && window.endNs <= view_.endNs();
+  const prof::TimeWindow window = windowOf(*trace(), place);
+  const Viewport& view = viewport();
+  const double pixels = static_cast<double>(window.endNs - window.startNs) / view.nsPerPixel(canvasWidth());
+  const bool inside = window.startNs >= view.startNs() && window.endNs <= view.endNs();
   if (pixels < kFewPixels || pixels > canvasWidth()) {
-    setViewport(view_.showing(window, pixels < kFewPixels ? kAroundShort : kAroundLong), Move::Jump);
+    setViewport(view.showing(window, pixels < kFewPixels ? kAroundShort : kAroundLong), Move::Jump);
   } else if (!inside) {
-    setViewport(view_.movedTo((window.startNs + window.endNs - view_.spanNs()) / 2), Move::Jump);
+    setViewport(view.movedTo((window.startNs + window.endNs - view.spanNs()) / 2), Move::Jump);
   }
   select(place);
 }
 
-std::optional<int> TimelineView::laneY(const EventPlace& place) const {
-  for (const Row& row : rows_) {
-    if (row.kind == Row::Kind::Track && row.ref == place.track) return row.y + place.lane * kLanePitch;
-  }
-  return std::nullopt;
-}
-
 bool TimelineView::showsLane(const EventPlace& place) const {
-  const auto y = laneY(place);
-  return y && *y >= scroll_->value() && *y + kLanePitch <= scroll_->value() + canvasRect().height();
+  const auto y = model_.laneY(place);
+  return y && frame().showsLaneAt(*y);
 }
 
 void TimelineView::scrollToLane(const EventPlace& place) {
-  const auto y = laneY(place);
+  const auto y = model_.laneY(place);
   if (y && !showsLane(place)) scroll_->setValue(*y - canvasRect().height() / 3);
+}
+
+prof::TimeNs TimelineView::momentOfInterest() const {
+  const TimelineFrame at = frame();
+  const Viewport& view = viewport();
+  const auto shown = [&](prof::TimeNs moment) { return moment >= view.startNs() && moment < view.endNs(); };
+  const auto& mouse = pointer_.mouse;
+  if (mouse && at.isAcross(*mouse) && !pointer_.byKeys) return at.timeAt(view, mouse->x());
+  if (selection_.cursorMark && shown(*selection_.cursorMark)) return *selection_.cursorMark;
+  if (selection_.event) {
+    const prof::TimeNs begin = windowOf(*trace(), *selection_.event).startNs;
+    if (shown(begin)) return begin;
+  }
+  return view.startNs() + view.spanNs() / 2;
 }
 
 QRect TimelineView::canvasRect() const {
@@ -263,30 +267,28 @@ QRect TimelineView::canvasRect() const {
   return {headerWidth_, kRulerHeight, std::max(1, width() - headerWidth_ - bar), std::max(1, height() - kRulerHeight)};
 }
 
-prof::TimeNs TimelineView::momentOfInterest() const {
-  const QRect canvas = canvasRect();
-  const auto shown = [&](prof::TimeNs at) { return at >= view_.startNs() && at < view_.endNs(); };
-  const bool over = mouse_ && canvas.contains(QPoint(static_cast<int>(mouse_->x()), canvas.y()));
-  if (over && !byKeys_) return view_.timeAt(mouse_->x() - canvas.x(), canvas.width());
-  if (cursorMark_ && shown(*cursorMark_)) return *cursorMark_;
-  if (selected_ && shown(windowOf(*selected_).startNs)) return windowOf(*selected_).startNs;
-  return view_.startNs() + view_.spanNs() / 2;
-}
-
 int TimelineView::canvasWidth() const {
   return canvasRect().width();
 }
 
-Scene TimelineView::scene(double scale) const {
-  return {trace_ ? trace_->tracks.get() : nullptr, rows_, view_, scroll_->value(), scale};
+TimelineFrame TimelineView::frame() const {
+  return {size(), canvasRect(), scroll_->value()};
+}
+
+TimelineLook TimelineView::look() const {
+  return {model_, selection_, pointer_, frame(), font(), dark_};
 }
 
 QRect TimelineView::rowRect(std::size_t row) const {
-  return {0, kRulerHeight + rows_[row].y - scroll_->value(), width(), rows_[row].height};
+  return frame().rowRect(rows()[row]);
+}
+
+QRectF TimelineView::eventRect(const EventPlace& place) const {
+  return frame().eventRect(model_, place);
 }
 
 void TimelineView::updateScrollBar() {
-  const int content = rows_.empty() ? 0 : rows_.back().y + rows_.back().height;
+  const int content = rows().empty() ? 0 : rows().back().y + rows().back().height;
   const int page = height() - kRulerHeight;
   const int bar = style()->pixelMetric(QStyle::PM_ScrollBarExtent, nullptr, scroll_);
   scroll_->setGeometry(width() - bar, kRulerHeight, bar, std::max(0, page));
@@ -302,38 +304,39 @@ void TimelineView::resizeEvent(QResizeEvent* event) {
   invalidate();
 }
 
-Hit TimelineView::hitAt(QPointF pos) const {
-  const QRect canvas = canvasRect();
-  if (!trace_ || !canvas.contains(pos.toPoint())) return {};
-  return hitTest(scene(1), pos.x() - canvas.x(), static_cast<int>(pos.y()) - canvas.y() + scroll_->value(),
-                 canvas.width());
+void TimelineView::renderNow() {
+  picture_.render(look(), devicePixelRatioF());
 }
 
-QString TimelineView::momentWords(prof::TimeNs timeNs) const {
-  const auto pixelNs = static_cast<prof::TimeNs>(view_.nsPerPixel(canvasWidth()));
-  return words(momentText(timeNs - view_.trace().startNs, std::clamp<prof::TimeNs>(pixelNs, 1, 1000)));
+void TimelineView::paintEvent(QPaintEvent* event) {
+  QPainter painter(this);
+  const TimelineLook now = look();
+  picture_.paint(painter, now, event->region());
+  painter.save();
+  painter.setClipRect(now.frame.canvas);
+  paintOverlays(painter, now, picture_);
+  painter.restore();
+  paintRowNames(painter, now, event->region());
+  paintRuler(painter, now);
+  const HoverCard card = nextCard_ ? *std::exchange(nextCard_, std::nullopt) : hoverCard(now);
+  if (!card.lines.isEmpty()) paintHoverCard(painter, now, card);
+  hoverPainted_ = hoverRegion(now, card);
+}
+
+QString TimelineView::rowName(const Row& row) const {
+  return nameOfRow(*trace(), row);
 }
 
 QString TimelineView::emptyWords() const {
-  if (!trace_ || !rows_.empty()) return {};
-  return options_.filter.empty() ? tr("This trace has no events.")
-                                 : tr("No track has \"%1\" in its name.").arg(words(options_.filter));
+  return wordsForNoRows(model_);
 }
 
 QString TimelineView::quietWords(int counters) {
-  return counters == 1 ? tr("1 counter at zero") : tr("%1 counters at zero").arg(counters);
-}
-
-prof::TimeWindow TimelineView::windowOf(const EventPlace& place) const {
-  const Lane& lane = trace_->track(place.track).lanes[static_cast<std::size_t>(place.lane)];
-  return {lane.startNs(place.event), lane.endNs(place.event)};
+  return nameOfQuiet(counters);
 }
 
 QString TimelineView::describe(const EventPlace& place) const {
-  const analyzer::Track& track = trace_->track(place.track);
-  const Lane& lane = track.lanes[static_cast<std::size_t>(place.lane)];
-  return tr("%1, %2, on %3")
-      .arg(trace_->name(lane.name(place.event)), durationWords(lane.durNs(place.event)), words(track.label));
+  return nameOfEvent(*trace(), place);
 }
 
 }  // namespace lacuna::gui

@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include "views/timeline_view.h"
+#include "views/timeline_selection.h"
 
-/// The parts of the timeline that stay when its trace has more in it.
+#include <algorithm>
+#include <utility>
+
 namespace lacuna::gui {
 
 namespace {
@@ -33,29 +35,28 @@ std::optional<EventPlace> movedPlace(const Trace& from, const EventPlace& place,
 
 }  // namespace
 
-void TimelineView::setGrown(const TracePtr& trace) {
-  const TracePtr old = std::exchange(trace_, trace);
-  const prof::TimeWindow span = trace->tracks->span;
-  labelPainter_.setTrace(trace);
-  const auto selected = std::exchange(selected_, std::nullopt);
-  if (selected) selected_ = movedPlace(*old, *selected, *trace);
-  hovered_.reset();
-  hit_ = {};
-  if (measuredFrom_) measuredFrom_ = movedPlace(*old, *measuredFrom_, *trace);
-  links_.clear();
-  if (row_) row_ = movedTo(*old->tracks, *row_, *trace->tracks);
-  std::vector<RowKey> marked;
-  for (const RowKey& key : marked_) {
-    if (const auto now = movedTo(*old->tracks, key, *trace->tracks)) marked.push_back(*now);
+std::optional<std::size_t> TimelineSelection::rowAmong(const std::vector<Row>& rows) const {
+  if (!row) return std::nullopt;
+  const Row* found = findRow(rows, *row);
+  return found ? std::optional(static_cast<std::size_t>(found - rows.data())) : std::nullopt;
+}
+
+prof::TimeWindow TimelineSelection::measuredTo(const Trace& trace, const EventPlace& other) const {
+  const prof::TimeWindow a = windowOf(trace, measuredFrom.value_or(*event));
+  const prof::TimeWindow b = windowOf(trace, other);
+  return {std::min(a.startNs, b.startNs), std::max(a.endNs, b.endNs)};
+}
+
+void TimelineSelection::moveTo(const Trace& from, const Trace& to) {
+  if (event) event = movedPlace(from, *event, to);
+  if (measuredFrom) measuredFrom = movedPlace(from, *measuredFrom, to);
+  links.clear();
+  if (row) row = movedTo(*from.tracks, *row, *to.tracks);
+  std::vector<RowKey> stay;
+  for (const RowKey& key : marked) {
+    if (const auto now = movedTo(*from.tracks, key, *to.tracks)) stay.push_back(*now);
   }
-  marked_ = std::move(marked);
-  history_ = history_.within(span);
-  pressedView_ = pressedView_.within(span);
-  view_ = view_.grown(span);
-  setRowOptions(movedTo(*old->tracks, options_, *trace->tracks));
-  Q_EMIT appearanceChanged();
-  Q_EMIT viewportChanged();
-  if (selected) Q_EMIT selectionChanged();
+  marked = std::move(stay);
 }
 
 }  // namespace lacuna::gui
