@@ -196,9 +196,9 @@ void addCheck(CLI::App& app, int& exitCode) {
   command.flag("--github", options->github, "also print annotations for GitHub Actions");
   command.opensTraces();
   command.footer(
-      "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, only one of\n"
+      "Exit codes: 0 not worse, 1 worse, 2 wrong usage, 3 not checked (a trace cannot be read, only one of "
       "two has steps, the result not written).\n"
-      "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more\n"
+      "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more "
       "than the measured noise explains.");
   command.example("lacuna check new.lcn --baseline old.lcn --noise old2.lcn old3.lcn --junit result.xml");
   command.does([options, &exitCode] {

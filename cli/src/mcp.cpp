@@ -199,7 +199,7 @@ void addMcp(CLI::App& app, int& exitCode) {
       .between(kLeastBytes, kMostBytes)
       .showDefault();
   command.footnote(
-      "Reads messages from standard input and answers on standard output until the input ends. Agents start it\n"
+      "Reads messages from standard input and answers on standard output until the input ends. Agents start it "
       "themselves, as after `claude mcp add lacuna -- lacuna mcp`; docs/mcp.md has the lines for others.");
   command.example("lacuna mcp --time-limit 60");
   command.does([options, &exitCode] { exitCode = run(*options); });

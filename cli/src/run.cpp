@@ -330,10 +330,10 @@ void addRun(CLI::App& app, int& code) {
   run.usage("[OPTIONS] [--] PROGRAM [ARGUMENTS…]");
   run.footer(
       "The program runs as ever: its input, output, signals and exit code pass through.\n"
-      "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when the program could not\n"
+      "Exit code: the program's; 1 when that was 0 and the trace could not be written; 127 when the program could not "
       "be started, 2 for wrong usage.\n"
       "All words behind PROGRAM are the program's own, options too.\n"
-      "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of 1024 (a number\n"
+      "TIME is 90s, 500ms, 1.5m or 2h (a number alone: seconds); SIZE is 256M or 4G, in powers of 1024 (a number "
       "alone: bytes).");
   run.footnote(settingListText());
   run.example("lacuna run -o train.lcn -- python train.py --epochs 3");

@@ -339,7 +339,7 @@ void addTune(CLI::App& app, int& exitCode) {
   Command command(app, "tune", "Find settings that make a training faster, by trying them");
   command.usage("[OPTIONS] [--] PROGRAM [ARGUMENTS…]");
   command.footer(
-      "The program is recorded once; then it is run without recording, again and again, with the setting that is\n"
+      "The program is recorded once; then it is run without recording, again and again, with the setting that is "
       "predicted to bring most and without it. Each run is ended after its steps. The script is not changed.\n"
       "Exit code: 0 done, 1 an error, 2 wrong usage, 130 interrupted (what is known so far is printed).");
   command.example("lacuna tune --budget 10m -- python train.py");

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that --help of every command fits terminals of 60, 80 and 120 columns, with the same words in each."""
+"""Checks that --help of every command fits terminals of 60, 80 and 120 columns, with the same words in each, and breaks
+no sentence where the next word still fits."""
 import os
 import subprocess
 import sys
@@ -19,6 +20,15 @@ def commands():
     return [line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "]
 
 
+def early_breaks(text, columns):
+    """The lines of sentences that end before they are full, within a sentence."""
+    lines = text.splitlines()
+    for line, following in zip(lines, lines[1:]):
+        is_sentence = line[:1].isalpha() and not line.endswith((".", ":")) and not line.startswith("Example")
+        if is_sentence and following[:1].islower() and len(line) + 1 + len(following.split()[0]) <= columns:
+            yield line
+
+
 def main():
     names = commands()
     if len(names) < 15:
@@ -33,6 +43,7 @@ def main():
             # A word that is longer than the room for it stays whole.
             wrong += [f"{words} at {columns} columns: {line!r}" for line in text.splitlines()
                       if len(line) > columns and " " in line.strip()]
+            wrong += [f"{words} at {columns} columns breaks early: {line!r}" for line in early_breaks(text, columns)]
     if wrong:
         sys.exit("\n".join(wrong))
 
