@@ -22,7 +22,7 @@ bool isUnseen(std::uint32_t code);
 /// The text with U+FFFD in place of each byte that belongs to no valid sequence. Names in traces are what programs
 /// gave.
 std::string validUtf8(std::string_view text);
-/// The text with escapes such as \x1b and \u202e in place of unseen characters and of bytes that belong to no valid
+/// The text with escapes such as `\x1b` and `\u202e` in place of unseen characters and of bytes that belong to no valid
 /// sequence.
 std::string visibleText(std::string_view text);
 /// The same with spaces in place of line ends and tabs: names may hold what breaks a line.
@@ -63,7 +63,7 @@ inline bool matchesPattern(std::string_view name, std::string_view pattern) {
 }
 
 /// A text as one line of XML 1.0 or HTML, within an element or an attribute in double quotes. Every parser gives back
-/// oneLine(text), but for the characters that XML cannot hold in any form: these become escapes such as \ufffe, too.
+/// oneLine(text), but for the characters that XML cannot hold in any form: these become escapes such as `\ufffe`, too.
 std::string xmlText(std::string_view text);
 
 // Texts in the formats that results and exports are written in for other programs.

@@ -350,7 +350,7 @@ using AllRows = std::tuple<Process, Thread, Device, Queue, Clock, Environment, R
                            Memset, Sync, Allocation, CounterTrack, CounterSample, StackFrame, CpuSample, ThreadSpan,
                            Flow, LogLine, Drop, Overhead, ArgSet, Arg, PythonSample>;
 
-/// Calls visit.operator()<Row>() for every declared table.
+/// Calls `visit.operator()<Row>()` for every declared table.
 template <class Visit>
 constexpr void forEachTable(Visit&& visit) {
   [&]<class... Row>(std::tuple<Row...>*) { (visit.template operator()<Row>(), ...); }(static_cast<AllRows*>(nullptr));
