@@ -220,10 +220,12 @@ TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {
   for (std::size_t i = 0; i < tracks.id.size(); ++i) {
     nameOf[tracks.id[i].value] = reader.text(tracks.name[i]);
     units[std::string(reader.text(tracks.name[i]))] = reader.text(tracks.unit[i]);
-    EXPECT_NE(tracks.process[i] || tracks.thread[i], nameOf[tracks.id[i].value] == "recorder CPU");
+    const std::string& name = nameOf[tracks.id[i].value];
+    EXPECT_NE(tracks.process[i] || tracks.thread[i], name == "recorder CPU" || name == "idle cores");
   }
   EXPECT_EQ(units.at("recorder CPU"), "percent of a core");
   EXPECT_EQ(units.at("CPU"), "percent of a core");
+  EXPECT_EQ(units.at("idle cores"), "percent of a core");
   EXPECT_EQ(units.at("resident memory"), "bytes");
   EXPECT_EQ(units.at("minor page faults"), "1/s");
   EXPECT_EQ(units.at("thread CPU"), "percent of a core");
@@ -244,6 +246,7 @@ TEST_F(WatchTest, CountersHaveUnitsAndPlausibleValues) {
   EXPECT_GT(most["CPU"], 5);
   EXPECT_GT(most["recorder CPU"], 0);
   EXPECT_LT(usual["CPU"], 300) << "two threads";
+  EXPECT_LE(usual["idle cores"], 110 * sysconf(_SC_NPROCESSORS_ONLN));
   EXPECT_LT(usual["thread CPU"], 120);
   EXPECT_GT(most["resident memory"], 100e3);
 }

@@ -264,7 +264,7 @@ void TrackAssembly::placeCounters() {
     track.counterTrack = prof::TrackId(id);  // also of one that the trace does not describe
     TrackGroup& group = track.device ? deviceGroup(track.device.value) : processGroup(track.process.value);
     if (!track.device && !track.process && group.tracks.empty() && track.label == "recorder CPU")
-      group.label = "Lacuna's recorder";
+      group.label = "Recorder and idle cores";
     place(track, group);
   });
   for (auto& [device, curves] : memory_) {

@@ -25,6 +25,7 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
     {"waiting for a core", "percent"},
     {"recorder CPU", "percent of a core"},
     {"recorder CPU on other cores", "percent of a core"},
+    {"idle cores", "percent of a core"},
 };
 
 bool readClock(clockid_t clock, std::uint64_t& ns) {
@@ -41,18 +42,22 @@ bool readCpuTime(std::uint32_t pid, std::uint64_t& ns) {
   return clock_getcpuclockid(static_cast<pid_t>(pid), &clock) == 0 && readClock(clock, ns);
 }
 
-/// True when none of the program's threads may run where the recorder does. A thread that cannot be seen may.
-bool isApart(const sampler::ProcessTree& tree) {
-  cpu_set_t own, theirs, both;
-  if (sched_getaffinity(0, sizeof own, &own) != 0) return false;
-  bool seen = false;
+/// The cores that threads of the program may run on; none where no thread can be seen.
+cpu_set_t coresOf(const sampler::ProcessTree& tree) {
+  cpu_set_t all, theirs;
+  CPU_ZERO(&all);
   for (const auto& [tid, thread] : tree.threads()) {
-    if (sched_getaffinity(static_cast<pid_t>(tid), sizeof theirs, &theirs) != 0) continue;
-    seen = true;
-    CPU_AND(&both, &own, &theirs);
-    if (CPU_COUNT(&both) > 0) return false;
+    if (sched_getaffinity(static_cast<pid_t>(tid), sizeof theirs, &theirs) == 0) CPU_OR(&all, &all, &theirs);
   }
-  return seen;
+  return all;
+}
+
+/// True when none of the program's threads may run where the recorder does.
+bool isApart(const cpu_set_t& programs) {
+  cpu_set_t own, both;
+  if (sched_getaffinity(0, sizeof own, &own) != 0) return false;
+  CPU_AND(&both, &own, &programs);
+  return CPU_COUNT(&programs) > 0 && CPU_COUNT(&both) == 0;
 }
 
 }  // namespace
@@ -114,19 +119,28 @@ void Counters::sampleThread(std::uint32_t tid, const sampler::ProcessTree::Threa
 }
 
 /// It belongs to no process of the trace: it is none of the program's.
-void Counters::sampleRecorder(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
+void Counters::sampleRecorder(const cpu_set_t& programs, prof::Drainer::Access& access) {
   std::uint64_t cpuNs = 0;
   const prof::TimeNs timeNs = nowNs();
   if (!readClock(CLOCK_PROCESS_CPUTIME_ID, cpuNs)) return;
-  if (isApart(tree)) recorderApartNs_ += cpuNs - recorderNs_;
+  if (isApart(programs)) recorderApartNs_ += cpuNs - recorderNs_;
   recorderNs_ = cpuNs;
   putRate(trackOf(What::Recorder, {}, {}, access), timeNs, recorderNs_ - recorderApartNs_, 1e-7, access);
   if (recorderApartNs_ > 0)
     putRate(trackOf(What::RecorderApart, {}, {}, access), timeNs, recorderApartNs_, 1e-7, access);
 }
 
+/// They show whether another program has the core that a thread of this one waits for.
+void Counters::sampleIdle(const cpu_set_t& programs, prof::Drainer::Access& access) {
+  std::uint64_t idleNs = 0;
+  const prof::TimeNs timeNs = nowNs();
+  if (readIdle(programs, idleNs)) putRate(trackOf(What::Idle, {}, {}, access), timeNs, idleNs, 1e-7, access);
+}
+
 void Counters::sample(const sampler::ProcessTree& tree, prof::Drainer::Access& access) {
-  sampleRecorder(tree, access);
+  const cpu_set_t programs = coresOf(tree);
+  sampleRecorder(programs, access);
+  sampleIdle(programs, access);
   for (const auto& [pid, process] : tree.processes()) sampleProcess(pid, process, access);
   for (const auto& [tid, thread] : tree.threads()) sampleThread(tid, thread, access);
   forgetTheEnded(tree);
@@ -139,7 +153,7 @@ void Counters::forgetTheEnded(const sampler::ProcessTree& tree) {
   for (const auto& [tid, thread] : tree.threads()) threads.insert(thread.id.value);
   std::erase_if(tracks_, [&](const auto& entry) {
     const auto& [what, number] = entry.first;
-    if (what == What::Recorder || what == What::RecorderApart) return false;
+    if (what == What::Recorder || what == What::RecorderApart || what == What::Idle) return false;
     const bool ofThread = what == What::ThreadCpu || what == What::ThreadWait;
     return !(ofThread ? threads : processes).contains(number);
   });

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sched.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -13,9 +15,9 @@
 
 namespace lacuna::collector::proc {
 
-/// Counter tracks of every process and thread, and of what this process, the recorder, runs itself. Rates hold from the
-/// sample before to this one, so they carry the time of the sample before. A value is written when it changes, and when
-/// recording has begun again.
+/// Counter tracks of every process and thread, of this process, the recorder, and of the cores that have nothing to do.
+/// Rates hold from the sample before to this one, so they carry the time of the sample before. A value is written when
+/// it changes, and when recording has begun again.
 class Counters {
  public:
   void sample(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
@@ -34,7 +36,8 @@ class Counters {
     ThreadCpu,
     ThreadWait,
     Recorder,
-    RecorderApart
+    RecorderApart,
+    Idle
   };
   struct Track {
     prof::TrackId id;
@@ -42,9 +45,11 @@ class Counters {
     std::uint64_t total = 0;
     double value = -1;
   };
-  using Key = std::pair<What, std::uint32_t>;  ///< with the number of a process or a thread; 0 for the recorder
+  using Key =
+      std::pair<What, std::uint32_t>;  ///< with the number of a process or a thread; 0 for the recorder and the machine
 
-  void sampleRecorder(const sampler::ProcessTree& tree, prof::Drainer::Access& access);
+  void sampleRecorder(const cpu_set_t& programs, prof::Drainer::Access& access);
+  void sampleIdle(const cpu_set_t& programs, prof::Drainer::Access& access);
   void sampleProcess(std::uint32_t pid, const sampler::ProcessTree::Process& process, prof::Drainer::Access& access);
   void sampleThread(std::uint32_t tid, const sampler::ProcessTree::Thread& thread, prof::Drainer::Access& access);
   Track& trackOf(What what, prof::ProcessId process, prof::ThreadId thread, prof::Drainer::Access& access);

@@ -136,6 +136,26 @@ bool readSchedule(std::uint32_t pid, std::uint32_t tid, Schedule& out) {
   return true;
 }
 
+bool readIdle(const cpu_set_t& cores, std::uint64_t& ns) {
+  static const auto kTickNs = 1'000'000'000u / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  constexpr std::string_view kCore = "\ncpu";
+  const std::string text = read("/proc/stat");
+  std::uint64_t ticks = 0;
+  bool found = false;
+  for (std::size_t at = text.find(kCore); at != std::string::npos; at = text.find(kCore, at + 1)) {
+    const char* next = text.data() + at + kCore.size();
+    const char* end = text.data() + text.size();
+    const std::uint64_t core = nextNumber(next, end);
+    if (core >= CPU_SETSIZE || !CPU_ISSET(core, &cores)) continue;
+    std::array<std::uint64_t, 5> spent{};  // as a user, nice, in the kernel, idle, idle while a disk works
+    for (std::uint64_t& value : spent) value = nextNumber(next, end);
+    ticks += spent[3] + spent[4];
+    found = true;
+  }
+  ns = ticks * kTickNs;
+  return found;
+}
+
 bool readDiskBytes(std::uint32_t pid, std::uint64_t& out) {
   const std::string text = read(fmt::format("/proc/{}/io", pid));
   constexpr std::string_view kField = "read_bytes: ";

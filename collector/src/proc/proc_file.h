@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -53,6 +55,9 @@ struct Schedule {
   std::uint64_t waitNs = 0;
 };
 bool readSchedule(std::uint32_t pid, std::uint32_t tid, Schedule& out);
+
+/// How long these cores had nothing to do since the machine booted, all together.
+bool readIdle(const cpu_set_t& cores, std::uint64_t& ns);
 
 /// Bytes that came from a disk.
 bool readDiskBytes(std::uint32_t pid, std::uint64_t& out);

@@ -199,7 +199,7 @@ TEST_F(LanesTest, WhatTheRecorderRanStandsApartFromTheProgram) {
   trace_.append(prof::CounterSample{.timeNs = 5, .track = prof::TrackId(1), .value = 3});
   build();
   ASSERT_EQ(tracks_->groups.size(), 2u);
-  EXPECT_EQ(tracks_->groups[1].label, "Lacuna's recorder");
+  EXPECT_EQ(tracks_->groups[1].label, "Recorder and idle cores");
   ASSERT_EQ(tracks_->groups[1].tracks.size(), 1u);
   EXPECT_EQ(tracks_->groups[1].tracks[0].label, "recorder CPU");
 }

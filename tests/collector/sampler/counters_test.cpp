@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
@@ -161,6 +162,22 @@ TEST_F(CountersTest, TimeOfTheRecorderItselfIsReported) {
   });
   EXPECT_GT(least(), 0);
   expectOneRate("recorder CPU", "percent of a core");
+}
+
+TEST_F(CountersTest, TheTimeOfCoresWithNothingToDoIsReported) {
+  cpu_set_t own;
+  ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
+  const auto idle = [&] {
+    std::uint64_t ns = 0;
+    EXPECT_TRUE(readIdle(own, ns));
+    return static_cast<double>(ns) * 1e-7;
+  };
+  around(idle, [] { std::this_thread::sleep_for(std::chrono::milliseconds(100)); });
+  expectOneRate("idle cores", "percent of a core");
+  cpu_set_t none;
+  CPU_ZERO(&none);
+  std::uint64_t ns = 0;
+  EXPECT_FALSE(readIdle(none, ns));
 }
 
 TEST_F(CountersTest, WhatHappensWhileRecordingIsOffBelongsToNoRate) {

@@ -48,6 +48,9 @@ class ShareCurve {
 
 /// Cores that the recorder ran on; empty: not known.
 prof::Result<ShareCurve> recorderUse(const Store& store);
+/// Cores that had nothing to do, of those that the program may use; empty: not known. Recordings of one machine that
+/// were merged each have them, so the most of them count.
+prof::Result<ShareCurve> idleCores(const Store& store);
 
 /// The share of the time for which the recorder may have held the program up by taking cores. It is the time that the
 /// recorder ran, but no more than the selected threads together waited for a core. Empty: not known.

@@ -27,15 +27,20 @@ using prof::TimeWindow;
 constexpr double kActive = 0.01;
 constexpr std::size_t kLongestDisplaced = 5;
 
+/// The use of the machine's cores by others than the program.
+struct HostUse {
+  ShareCurve recorder, idle;
+};
+
 /// The use of each thread's time, moment by moment: the share that it runs, and the share that it waits for a core.
 class Sweep {
  public:
-  Sweep(TimeWindow window, std::uint32_t cores, const ShareCurve& recorder)
-      : at_(window.startNs), window_(window), cores_(cores), recorder_(recorder) {}
+  Sweep(TimeWindow window, std::uint32_t cores, const HostUse& host)
+      : at_(window.startNs), window_(window), cores_(cores), host_(host) {}
 
   void passTo(TimeNs time) {
     const TimeNs to = std::clamp(time, at_, window_.endNs);
-    while (at_ < to) passUnchanged(recorder_.changeAfter(at_, to));
+    while (at_ < to) passUnchanged(std::min(host_.recorder.changeAfter(at_, to), host_.idle.changeAfter(at_, to)));
   }
   void set(ThreadId thread, double runs, double waits) {
     Now& now = threads_[thread];
@@ -97,7 +102,7 @@ class Sweep {
   void passUnchanged(TimeNs to) {
     const TimeNs from = at_;
     const auto ns = static_cast<double>(to - from);
-    const double lost = std::max(0.0, lostCores() - recorder_.at(from));
+    const double lost = std::max(0.0, lostCores(from) - host_.recorder.at(from));
     at_ = to;
     for (Now* now : awake_) {
       now->ranNs += now->runs * ns;
@@ -114,11 +119,12 @@ class Sweep {
     std::erase_if(awake_, [](const Now* now) { return !now->awake; });
   }
 
-  /// Cores' worth of waiting that the program's own threads cannot explain. They wait for each other only when more of
-  /// them want to run than there are cores. The figures are means over a stretch: at worst all threads want to run at
-  /// the same moments.
-  [[nodiscard]] double lostCores() const {
-    const double spare = std::max(0.0, cores_ - running_);
+  /// Cores' worth of waiting that the program's own threads cannot explain, as far as others had the cores. Threads
+  /// wait for each other only when more of them want to run than there are cores. The figures are means over a stretch:
+  /// at worst all threads want to run at the same moments. A thread also waits beside an idle core, until the scheduler
+  /// moves it there.
+  [[nodiscard]] double lostCores(TimeNs at) const {
+    const double spare = std::max(0.0, cores_ - running_ - host_.idle.at(at));
     const double own = active_ <= cores_ ? 0 : (running_ + waiting_) * (active_ - cores_) / active_;
     return std::clamp(waiting_ - own, 0.0, spare);
   }
@@ -128,20 +134,20 @@ class Sweep {
   TimeNs at_;
   TimeWindow window_;
   double cores_;
-  const ShareCurve& recorder_;  // what it took is nobody else's
+  const HostUse& host_;
   double running_ = 0, waiting_ = 0, active_ = 0;
 };
 
 /// The threads' states moment by moment, where they show both when a thread runs and when it could.
 prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window, const Selection& only,
-                                        std::uint32_t cores, const ShareCurve& recorder) {
+                                        std::uint32_t cores, const HostUse& host) {
   struct End {
     TimeNs endNs;
     ThreadId thread;
     bool operator>(const End& other) const { return std::tie(endNs, thread) > std::tie(other.endNs, other.thread); }
   };
   std::priority_queue<End, std::vector<End>, std::greater<>> ends;
-  Sweep sweep(window, cores, recorder);
+  Sweep sweep(window, cores, host);
   bool runs = false;
   const auto endUntil = [&](TimeNs time) {
     for (; !ends.empty() && ends.top().endNs <= time; ends.pop()) {
@@ -169,7 +175,7 @@ prof::Result<CoreContention> fromStates(const Store& store, TimeWindow window, c
 }
 
 prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window, const Selection& only,
-                                          std::uint32_t cores, const ShareCurve& recorder) {
+                                          std::uint32_t cores, const HostUse& host) {
   struct Track {
     ThreadId thread;
     bool waits;
@@ -192,7 +198,7 @@ prof::Result<CoreContention> fromCounters(const Store& store, TimeWindow window,
   }
   std::sort(ends.begin(), ends.end());
   auto ended = ends.begin();
-  Sweep sweep(window, cores, recorder);
+  Sweep sweep(window, cores, host);
   using prof::CounterSample;
   const auto status = store.scan<&CounterSample::timeNs, &CounterSample::track, &CounterSample::value>(
       {INT64_MIN, window.endNs}, [&](std::uint64_t, auto time, auto track, auto value) {
@@ -225,11 +231,13 @@ TimeWindow steadyStretch(const Analysis& analysis) {
 prof::Result<CoreContention> coreContention(const Store& store, TimeWindow window, const Selection& only,
                                             std::uint32_t hostCores) {
   if (hostCores == 0 || window.startNs >= window.endNs) return CoreContention();
-  const auto recorder = recorderUse(store);
+  auto recorder = recorderUse(store), idle = idleCores(store);
   if (!recorder) return recorder.error();
-  auto found = fromStates(store, window, only, hostCores, *recorder);
+  if (!idle) return idle.error();
+  const HostUse host{*std::move(recorder), *std::move(idle)};
+  auto found = fromStates(store, window, only, hostCores, host);
   if (!found || found->known) return found;
-  return fromCounters(store, window, only, hostCores, *recorder);
+  return fromCounters(store, window, only, hostCores, host);
 }
 
 namespace of_contention {

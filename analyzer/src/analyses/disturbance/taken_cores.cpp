@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -65,15 +66,18 @@ std::unordered_map<TrackId, TimeNs> waitsOf(const Store& store, const Selection&
   return tracks;
 }
 
-/// Tracks of recorders: of several where the traces of several runs were merged. By name alone, for a trace that went
-/// through Chrome's form has a process for every counter.
-std::unordered_set<TrackId> recorderTracks(const Store& store) {
+/// Tracks that recorders write: several where the traces of several runs were merged. By name alone, for a trace that
+/// went through Chrome's form has a process for every counter.
+std::unordered_set<TrackId> tracksNamed(const Store& store, std::string_view name) {
   std::unordered_set<TrackId> tracks;
   for (std::uint64_t i = 0; i < store.rows<prof::CounterTrack>(); ++i) {
     const auto track = store.row<prof::CounterTrack>(i);
-    if (store.text(track.name) == "recorder CPU") tracks.insert(track.id);
+    if (store.text(track.name) == name) tracks.insert(track.id);
   }
   return tracks;
+}
+std::unordered_set<TrackId> recorderTracks(const Store& store) {
+  return tracksNamed(store, "recorder CPU");
 }
 
 /// The present values of tracks, and the sum of all of them.
@@ -105,6 +109,19 @@ prof::Result<ShareCurve> recorderUse(const Store& store) {
   for (const TrackValue& value : *values) {
     recorder.set(value.track, value.share);
     curve.set(value.atNs, recorder.sum());
+  }
+  return curve;
+}
+
+prof::Result<ShareCurve> idleCores(const Store& store) {
+  auto values = valuesOf(store, tracksNamed(store, "idle cores"));
+  if (!values) return values.error();
+  sortByTime(*values);
+  ShareCurve curve;
+  std::unordered_map<TrackId, double> now;
+  for (const TrackValue& value : *values) {
+    now[value.track] = value.share;
+    curve.set(value.atNs, std::ranges::max_element(now, {}, [](const auto& track) { return track.second; })->second);
   }
   return curve;
 }

@@ -15,9 +15,14 @@ namespace {
 using namespace prof;
 
 /// Threads of one program with counters of how long each ran and waited for a core, in percent.
-CoreContention contended(const std::vector<std::pair<double, double>>& threads, std::uint32_t cores) {
+CoreContention contended(const std::vector<std::pair<double, double>>& threads, std::uint32_t cores,
+                         const std::vector<double>& idle = {}) {
   StoreBuilder builder;
   std::uint32_t track = 0;
+  for (const double percent : idle) {
+    builder.append(CounterTrack{.id = TrackId(++track), .name = builder.intern("idle cores")});
+    builder.append(CounterSample{.timeNs = 0, .track = TrackId(track), .value = percent});
+  }
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
     builder.append(Thread{.id = ThreadId(i + 1)});
     for (const auto& [name, percent] :
@@ -38,6 +43,15 @@ TEST(CoreContention, IsWhatTheProgramsOwnThreadsCannotExplain) {
   // Four threads on two cores may have waited for each other.
   EXPECT_EQ(contended({{50, 50}, {50, 50}, {50, 50}, {50, 50}}, 2).lostNs, 0);
   EXPECT_FALSE(contended({{50, 50}}, 0).known);
+}
+
+TEST(CoreContention, NobodyTakesACoreThatIsIdle) {
+  // The threads run on 1.1 of two cores and wait for 0.7. Others have what is not idle of the rest.
+  EXPECT_EQ(contended({{50, 50}, {60, 20}}, 2, {90}).lostNs, 0);
+  EXPECT_NEAR(static_cast<double>(contended({{50, 50}, {60, 20}}, 2, {70}).lostNs), 200, 1);
+  EXPECT_EQ(contended({{50, 50}, {60, 20}}, 2, {10}).lostNs, 700);
+  EXPECT_NEAR(static_cast<double>(contended({{50, 50}, {60, 20}}, 2, {10, 70}).lostNs), 200, 1)
+      << "two recorders of one machine";
 }
 
 TEST(CoreContention, ComesFromTheStatesOfThreadsWhereTheyAreRecorded) {
