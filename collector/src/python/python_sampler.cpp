@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -23,8 +24,10 @@ namespace {
 
 constexpr std::int64_t kSearchEveryNs = 100'000'000;
 constexpr std::int64_t kWriteEveryNs = 250'000'000;
-/// All this may take one part in so many of a core's time; with more threads than that allows, looks become rarer.
-constexpr std::int64_t kPart = 100;
+/// All this may take one part in so many of a core's time, and more where the program leaves so much of a core idle.
+/// Looks become rarer than they should where they would take more.
+constexpr std::int64_t kPart = 100, kPartBesideIdle = 25;
+constexpr double kIdleCores = 0.25;
 /// The cost of a round is the mean over about so many.
 constexpr std::int64_t kMeanOver = 16;
 /// A sample stands for no more than this many periods: nobody knows where a thread was while it was not sampled.
@@ -99,6 +102,7 @@ void PythonSampler::work() {
       pause();
     }
     if (now - wroteNs_ >= kWriteEveryNs) {
+      measureIdle(now);
       wroteNs_ = now;
       write();
     }
@@ -108,8 +112,16 @@ void PythonSampler::work() {
   }
 }
 
+void PythonSampler::measureIdle(prof::TimeNs nowNs) {
+  cpu_set_t own;
+  std::uint64_t idleNs = 0;
+  if (sched_getaffinity(0, sizeof own, &own) != 0 || !proc::readIdle(own, idleNs)) return;
+  const auto idle = static_cast<double>(idleNs - std::exchange(idleNs_, idleNs));
+  hasIdleCore_ = wroteNs_ != 0 && idle >= kIdleCores * static_cast<double>(nowNs - wroteNs_);
+}
+
 std::int64_t PythonSampler::periodNs() const {
-  return std::max(settings_.periodNs, kPart * roundCpuNs_);
+  return std::max(settings_.periodNs, (hasIdleCore_ ? kPartBesideIdle : kPart) * roundCpuNs_);
 }
 
 std::int64_t PythonSampler::periodOf(const Process& process) const {

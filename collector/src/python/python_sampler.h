@@ -71,6 +71,8 @@ class PythonSampler {
   void pause();
   void end(Process& process);
   void write();
+  /// Since the last time that rows were written.
+  void measureIdle(prof::TimeNs nowNs);
   void noteOutcome();
   [[nodiscard]] std::int64_t periodNs() const;
   std::int64_t nextRestNs();
@@ -83,6 +85,8 @@ class PythonSampler {
   std::vector<ThreadStack> seen_;
   std::vector<Row> rows_;
   prof::TimeNs searchedNs_ = 0, wroteNs_ = 0;
+  std::uint64_t idleNs_ = 0;     ///< of the cores, when rows were written last
+  bool hasIdleCore_ = false;     ///< so that looks keep the program from nothing
   std::int64_t roundCpuNs_ = 0;  ///< the cost of a round, with all that belongs to it
   std::int64_t cpuNs_ = 0;       ///< what all this cost
   std::uint64_t rounds_ = 0, samples_ = 0, torn_ = 0;
