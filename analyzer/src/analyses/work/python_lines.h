@@ -92,11 +92,17 @@ struct PythonLines {
   /// The time of a step that devices waited for lines of the program that ran and were not in the framework's code.
   /// Nothing where there are too few samples to see a tenth of the step.
   [[nodiscard]] std::optional<std::int64_t> programsNs() const;
+  /// The same and one standard error, from any number of samples: few of them measure nothing, but show how much it
+  /// cannot be. Nothing without samples.
+  [[nodiscard]] std::optional<std::int64_t> programsMostNs() const;
   /// And the time of a step that devices waited while the thread slept in its own lines. Nothing where samples do not
   /// show that, or too few.
   [[nodiscard]] std::optional<std::int64_t> asleepNs() const;
   /// The part of asleepNs() in gaps that are no longer than a call of an operator takes.
   [[nodiscard]] std::int64_t napsNs() const;
+
+ private:
+  [[nodiscard]] std::int64_t seenProgramsNs() const;
 };
 
 /// "train.py:42–44 in metrics 4.10 ms; train.py:57 in log 1.20 ms"

@@ -69,7 +69,8 @@ std::int64_t workNs(const Facts& facts) {
 void detect(const Facts& facts, Outcome& out) {
   const std::int64_t cost = workNs(facts);
   // Recording adds host work that is not the program's.
-  const std::int64_t programsNs = cost - facts.analysis.meanStepBands()[Cause::HostWork];
+  std::int64_t programsNs = cost - facts.analysis.meanStepBands()[Cause::HostWork];
+  programsNs = std::min(programsNs, facts.analysis.of<PythonLines>().programsMostNs().value_or(programsNs));
   if (facts.shareOfStep(programsNs) < (facts.worksInPlace() ? kLeastOfLong : kLeast)) return;
   // The host does not do for the program what it does in a launch call.
   const std::int64_t longNs = longLaunchesNs(facts);
@@ -108,13 +109,13 @@ constinit const FindingRule kHostWorkRule{
     .meaning = "The device waits while the host does work of its own between launches.",
     .when =
         "other host work, without what recording may be of it, ≥ {least} of the step; where the calling thread "
-        "executes operators itself, ≥ {least of long} "
-        "in stretches of {long} or more; without checkpoints, garbage collections, PyTorch's own Python code as far as "
-        "samples show it, and the time that the thread slept, as for `host-not-running`; no more than lines of the "
-        "program "
-        "took, where 100 samples or more show them; the advice changes where launch calls took half of it beyond as "
-        "many usual ones: a kernel's first launch loads its code; lines of Python are named that take a tenth of it or "
-        "more and that 10 samples saw",
+        "executes operators itself, ≥ {least of long} in stretches of {long} or more; without checkpoints, garbage "
+        "collections, PyTorch's own Python code as far as samples show it, and the time that the thread slept, as for "
+        "`host-not-running`; no more than lines of the program took, where 100 samples or more show them, and only "
+        "where "
+        "fewer samples allow for as much, one standard error included; the advice "
+        "changes where launch calls took half of it beyond as many usual ones: a kernel's first launch loads its code; "
+        "lines of Python are named that take a tenth of it or more and that 10 samples saw",
     .fix = "code: `host*0`, an upper bound",
     .refutedBy = "a run without that work in its loop that takes as long",
     .detect = rules::host_work::detect,

@@ -94,6 +94,28 @@ TEST(HostWorkFinding, WhatTheFrameworksOwnPythonTakesIsNoWorkOfTheProgram) {
   EXPECT_TRUE(found("torchmetrics"));
 }
 
+TEST(HostWorkFinding, FewSamplesMeasureNothingButMayRefuteIt) {
+  // The device waits for 4 of the 10 ms of a step. Samples see the program at work then in the last few steps only.
+  constexpr prof::TimeNs kMs = CpuTraining::kMs;
+  const auto costWith = [](int stepsWithWork, prof::TimeNs everyNs) {
+    CpuTraining run;
+    run.work(0, 6 * kMs, "aten::add");
+    test::PythonSamples samples(run.out);
+    const auto loop = samples.frame("main", "/home/me/train.py", 10);
+    for (int step = 0; step < 12; ++step) {
+      const prof::TimeNs start = step * 10 * kMs;
+      samples.during(start, start + 6 * kMs, loop, everyNs);
+      if (step >= 12 - stepsWithWork) samples.during(start + 6 * kMs, start + 10 * kMs, loop, everyNs);
+    }
+    const Analysis analysis = run.analysed();
+    const Finding* finding = find(analysis, FindingId::HostWork);
+    return finding == nullptr ? 0 : finding->costNsPerStep;
+  };
+  EXPECT_EQ(costWith(0, kMs), 0) << "72 samples, and none of them at such work";
+  EXPECT_EQ(costWith(4, kMs), 4 * kMs) << "88 samples are too few to measure it";
+  EXPECT_LT(costWith(4, kMs / 2), 2 * kMs) << "176 samples are not";
+}
+
 TEST(HostWorkFinding, WithoutSamplesNamesWhatItNamedBefore) {
   const Analysis analysis = withSampledHostWork(false);
   const Finding* finding = find(analysis, FindingId::HostWork);
