@@ -20,6 +20,7 @@
   BOTH(operators)                                \
   ANALYSIS(operatorPatterns)                     \
   ANALYSIS(gradientUse)                          \
+  ANALYSIS(forwardPasses)                        \
   ANALYSIS(sideWork)                             \
   SECTION(ranges)                                \
   BOTH(pythonLines)                              \

@@ -25,14 +25,15 @@ class CpuTraining {
 
   /// A range in each step, counted from its begin; with a number in the graph of gradients that is the step's own.
   CpuTraining& each(prof::TimeNs at, prof::TimeNs dur, const char* category, const char* name,
-                    std::uint64_t sequence = 0) {
+                    std::uint64_t sequence = 0, const char* text = "") {
     for (int step = 0; step < steps_; ++step)
-      range(step * stepNs_ + at, dur, category, name, sequence == 0 ? 0 : sequence + 1'000 * std::uint64_t(step));
+      range(step * stepNs_ + at, dur, category, name, sequence == 0 ? 0 : sequence + 1'000 * std::uint64_t(step), text);
     return *this;
   }
   /// An operator in each step, which the thread executes.
-  CpuTraining& work(prof::TimeNs at, prof::TimeNs dur, const char* name, std::uint64_t sequence = 0) {
-    each(at, dur, "operator", name, sequence);
+  CpuTraining& work(prof::TimeNs at, prof::TimeNs dur, const char* name, std::uint64_t sequence = 0,
+                    const char* shapes = "") {
+    each(at, dur, "operator", name, sequence, shapes);
     for (int step = 0; step < steps_; ++step) {
       const prof::TimeNs start = step * stepNs_ + at;
       out.append(prof::ApiCall{
@@ -67,12 +68,14 @@ class CpuTraining {
     double value;
   };
 
-  void range(prof::TimeNs at, prof::TimeNs dur, const char* category, const char* name, std::uint64_t sequence = 0) {
+  void range(prof::TimeNs at, prof::TimeNs dur, const char* category, const char* name, std::uint64_t sequence = 0,
+             const char* text = "") {
     out.append(prof::Range{.startNs = at,
                            .durNs = dur,
                            .thread = kThread,
                            .category = out.intern(category),
                            .name = out.intern(name),
+                           .text = out.intern(text),
                            .payloadType = sequence == 0 ? prof::PayloadType::None : prof::PayloadType::U64,
                            .payload = sequence});
   }

@@ -42,7 +42,7 @@ CATALOGUE = (
     Fault("sleeps", ("host-not-running",)),
     Fault("anomaly-detection", ("debug-mode",)),
     # The device's work.
-    Fault("sample-by-sample", ("tiny-kernels", "launch-bound"), lambda plan: plan["family"] in ("mlp", "cnn", "rnn")),
+    Fault("sample-by-sample", ("batch-in-parts", "tiny-kernels", "launch-bound"), lambda plan: plan["family"] in ("mlp", "cnn", "rnn")),
     Fault("bias-before-norm", ("bias-before-norm",), lambda plan: plan["family"] in NORMED),
     Fault("gradients-zeroed", ("zero-grad",)),
     Fault("looped-optimizer", ("optimizer-fused", "tiny-kernels")),

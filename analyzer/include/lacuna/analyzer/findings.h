@@ -45,6 +45,7 @@
   FINDING(TinyKernels)           \
   FINDING(BiasBeforeNorm)        \
   FINDING(UnusedGradients)       \
+  FINDING(BatchInParts)          \
   FINDING(SideWork)              \
   FINDING(HalfOnCpu)             \
   FINDING(DtypeRoundTrip)        \
