@@ -27,7 +27,7 @@ constexpr std::int64_t kWriteEveryNs = 250'000'000;
 /// All this may take one part in so many of a core's time, and more where the program leaves so much of a core idle.
 /// Looks become rarer than they should where they would take more.
 constexpr std::int64_t kPart = 100, kPartBesideIdle = 25;
-constexpr double kIdleCores = 0.25;
+constexpr double kIdleCores = 0.5;
 /// The cost of a round is the mean over about so many.
 constexpr std::int64_t kMeanOver = 16;
 /// A sample stands for no more than this many periods: nobody knows where a thread was while it was not sampled.

@@ -8,8 +8,10 @@ import contextlib
 import io
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import unittest.mock
@@ -20,6 +22,7 @@ import pairs  # noqa: E402
 import runtime_programs  # noqa: E402
 from faults import BY_NAME, CATALOGUE, EXCLUSIVE, go_together  # noqa: E402
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SEEDS = range(600)
 LACUNA, DRAWN_TRAINING = sys.argv[1:3] if len(sys.argv) > 2 else ("", "")
 del sys.argv[1:]
@@ -138,6 +141,24 @@ class Pairs(unittest.TestCase):
         self.assertEqual((len(before), len(after)), (3, 3))
         self.assertGreater(before[0][0] / before[0][1], 30e6)
         self.assertLess(after[0][0] / after[0][1], 30e6)
+
+    def test_a_command_may_finish_behind_its_last_turn(self):
+        """As a recorder does, which has a file to write."""
+        with tempfile.TemporaryDirectory() as folder:
+            kept = os.path.join(folder, "kept")
+            program = f"""
+import sys
+sys.path.insert(0, {HERE!r})
+import pairs
+turns = pairs.Turns(*map(int, reversed(sys.argv[-1].split(","))))
+try:
+    while not turns.over(0):
+        pass
+finally:
+    open({kept!r}, "w").close()
+"""
+            pairs.compare(self.sleeping(0.002), [sys.executable, "-c", program])
+            self.assertTrue(os.path.exists(kept))
 
     def test_a_training_that_fails_ends_the_comparison(self):
         with self.assertRaisesRegex(SystemExit, "a training failed"), contextlib.redirect_stderr(io.StringIO()):

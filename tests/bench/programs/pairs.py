@@ -15,6 +15,7 @@ TURN_S = 0.3
 TURN_ITERATIONS = 3
 WARM_UP_S, WARM_UP_ITERATIONS = 1, 10
 ROUNDS = 16
+END_S = 60  # for a command; a recorder has a file to write
 
 
 class Turns:
@@ -27,7 +28,8 @@ class Turns:
         self.wait()
 
     def wait(self):
-        os.read(self.wake, 1)
+        if not os.read(self.wake, 1):
+            sys.exit()
         self.began_ns = time.monotonic_ns()
         self.iterations = 0
 
@@ -48,6 +50,7 @@ class Side:
     and Turns, or the words of a command. A command gets the descriptors of its turns with --turns."""
 
     def __init__(self, train):
+        self.is_command = not callable(train)
         self.folder = tempfile.mkdtemp()
         answer, theirs = os.pipe()
         wake, self.wake = os.pipe()
@@ -56,7 +59,7 @@ class Side:
         if self.pid == 0:
             os.setpgid(0, 0)
             try:
-                if callable(train):
+                if not self.is_command:
                     train(self.folder, Turns(theirs, wake))
                 for descriptor in (theirs, wake):
                     os.set_inheritable(descriptor, True)
@@ -82,22 +85,33 @@ class Side:
         os.killpg(self.pid, signal.SIGSTOP)
         return int(answer[0]), int(answer[1])
 
+    def has_ended(self):
+        """Whether a command ends by itself, for there are no more turns."""
+        until = time.monotonic() + END_S
+        os.killpg(self.pid, signal.SIGCONT)
+        while self.is_command and time.monotonic() < until:
+            if os.waitpid(self.pid, os.WNOHANG) != (0, 0):
+                return True
+            time.sleep(0.01)
+        return False
+
     def end(self):
-        os.killpg(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        self.answers.close()
         os.close(self.wake)
+        if not self.has_ended():
+            os.killpg(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        self.answers.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def compare(first, second):
+def compare(first, second, rounds=None):
     """The turns of both: a list of [time, iterations] for each."""
     sides = Side(first), Side(second)
     try:
         for side in sides:
             side.turn()
         turns = ([], [])
-        for number in range(ROUNDS):
+        for number in range(rounds or ROUNDS):
             for at in (0, 1) if number % 2 == 0 else (1, 0):
                 turns[at].append(sides[at].turn())
         return turns

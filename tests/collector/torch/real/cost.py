@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what a small operator, one with gradients, and an empty module cost in ns: cost.py [dispatch|profiler|shapes]"""
+"""Prints what a small operator, one with gradients, and an empty module cost in ns: cost.py [dispatch|profiler|shapes|full]"""
 
 import contextlib
 import sys
@@ -21,8 +21,10 @@ def observed():
     way = sys.argv[1] if len(sys.argv) > 1 else ""
     if way == "dispatch":
         return Observer()
-    if way in ("profiler", "shapes"):
-        return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=way == "shapes")
+    if way in ("profiler", "shapes", "full"):
+        full = way == "full"
+        return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=full or way == "shapes",
+                                      profile_memory=full, with_stack=full)
     return contextlib.nullcontext()
 
 
