@@ -116,7 +116,8 @@ void PythonSampler::measureIdle(prof::TimeNs nowNs) {
   cpu_set_t own;
   std::uint64_t idleNs = 0;
   if (sched_getaffinity(0, sizeof own, &own) != 0 || !proc::readIdle(own, idleNs)) return;
-  const auto idle = static_cast<double>(idleNs - std::exchange(idleNs_, idleNs));
+  // The kernel may count a little of it back.
+  const auto idle = static_cast<double>(idleNs) - static_cast<double>(std::exchange(idleNs_, idleNs));
   hasIdleCore_ = wroteNs_ != 0 && idle >= kIdleCores * static_cast<double>(nowNs - wroteNs_);
 }
 
