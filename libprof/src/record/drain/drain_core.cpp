@@ -172,11 +172,14 @@ bool DrainCore::drainAll(bool last) {
   clock_.add(tick_);
   writeTick(tick_);
   bool any = false;
+  isFilling_ = false;
   for (auto& [name, reader] : readers_) {
     if (reader->closed()) continue;
     // A flight recorder is only read when nobody overwrites it any more.
     if (reader->flightRecorder() && !last && reader->alive()) continue;
+    const std::uint64_t before = reader->segmentsRead();
     any |= reader->drain(clock_, tick_, last);
+    isFilling_ |= reader->segmentsRead() > before;
   }
   closeTheBroken();
   batches_.flush();

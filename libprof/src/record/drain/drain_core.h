@@ -35,6 +35,8 @@ class DrainCore {
   Status finish();
   [[nodiscard]] DrainStats stats();
   [[nodiscard]] const std::string& whyUnable() const { return whyUnable_; }
+  /// True when the last pass came to the end of a segment, so that there may soon be no room for more.
+  [[nodiscard]] bool isFilling() const { return isFilling_; }
   [[nodiscard]] bool hasRecorders() const { return !readers_.empty(); }
   TraceState& trace() { return trace_; }
   [[nodiscard]] const std::filesystem::path& directory() const { return place_.directory; }
@@ -88,6 +90,7 @@ class DrainCore {
   Steady::time_point lastCheckpoint_ = Steady::now();
   Steady::time_point retryAt_{};  ///< not before, after one that failed
   bool reportedUnsaved_ = false;
+  bool isFilling_ = false;
 };
 
 }  // namespace lacuna::prof::recording

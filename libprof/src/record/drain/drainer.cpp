@@ -22,6 +22,7 @@ using recording::TraceStateAccess;
 namespace {
 
 constexpr auto kShortPause = std::chrono::milliseconds(2);
+/// While no thread fills a segment. Each pass may take a core from the program and cools its caches.
 constexpr auto kLongPause = std::chrono::milliseconds(20);
 /// While nobody records. A program that starts meanwhile has its pool of segments.
 constexpr auto kIdlePause = std::chrono::milliseconds(50);
@@ -52,8 +53,9 @@ struct Drainer::Impl {
     std::unique_lock guard(mutex);
     while (!stopping) {
       // A failure for good shows in finish(), too; a state that could not be saved may be saved the next time.
-      const Result<bool> any = core.drain();
-      pause = any.ok() && *any ? kShortPause : std::min(pause * 2, core.hasRecorders() ? kLongPause : kIdlePause);
+      const bool isSound = core.drain().ok();
+      pause = isSound && core.isFilling() ? kShortPause
+                                          : std::min(pause * 2, core.hasRecorders() ? kLongPause : kIdlePause);
       wake.wait_for(guard, pause, [&] { return stopping; });
     }
   }

@@ -228,6 +228,7 @@ bool ProcessReader::moveOn(Thread& thread) {
     return false;
   }
   drained_[thread.segment] = true;
+  ++segmentsRead_;
   toRecycle_.push_back(thread.segment);
   goTo(thread, next);
   growAhead();

@@ -56,6 +56,8 @@ class ProcessReader {
   /// Reads what was stamped up to `tick`; with `all` everything there is. True when there was something. Gives the
   /// recorder more segments when it runs short of them meanwhile, unless this is the end.
   bool drain(const ClockLine& clock, const Tick& tick, bool all);
+  /// Segments that were read to their end so far.
+  [[nodiscard]] std::uint64_t segmentsRead() const { return segmentsRead_; }
   /// The recorder is gone (or cut off): closes open ranges and threads. After this nothing may be read.
   void close(TimeNs endNs);
   /// Gives drained segments and threads back. Their rows must be in the file, and the state saved, before.
@@ -163,6 +165,7 @@ class ProcessReader {
   bool growing_ = false;  ///< the recorder goes on while this reads
   TimeNs lastNs_ = 0;
   std::vector<std::unique_ptr<Thread>> threads_;
+  std::uint64_t segmentsRead_ = 0;
   std::vector<bool> drained_;  ///< segments that are read but not given back
   std::vector<std::uint32_t> toRecycle_;
   std::uint32_t closedThreads_ = 0;  ///< since the last recycle()
