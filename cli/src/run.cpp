@@ -6,14 +6,17 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -47,6 +50,7 @@ struct Typed {
   std::string ring;
   std::string dumpOn;
   std::string sampler;
+  std::string detail;
   std::vector<std::string> settings;
   std::optional<double> sampleRate;
   std::optional<double> pythonHz;
@@ -114,6 +118,28 @@ prof::Status checkStandby(const Typed& typed) {
   return {};
 }
 
+/// Steps are counted from the program's start. A recording of a part of the program might hold plain ones alone.
+prof::Status chooseDetail(const Typed& typed, RunOptions& run) {
+  const std::pair<std::string_view, bool> parts[] = {{"--delay", run.delayNs != 0},
+                                                     {"--capture-range", !run.captureRange.empty()},
+                                                     {"--ring", run.ringBytes != 0},
+                                                     {"--standby", !run.standby.empty()}};
+  const auto part = std::ranges::find_if(parts, [](const auto& option) { return option.second; });
+  const bool isWhole = part == std::end(parts);
+  if (typed.detail.empty()) {
+    run.detail = isWhole ? collector::Detail::Some : collector::Detail::All;
+    return {};
+  }
+  if (auto status = read(typed.detail, run.detail, collector::parseDetail); !status) return status;
+  if (run.detail == collector::Detail::Some && !isWhole) {
+    return prof::Error{
+        fmt::format("--detail some counts steps from the program's start, and {} records a part of the program. "
+                    "Leave out one of the two",
+                    part->first)};
+  }
+  return {};
+}
+
 prof::Status complete(Typed& typed) {
   RunOptions& run = typed.run;
   if (auto status = read(typed.output.path, typed.output.path, withRank); !status) return status;
@@ -126,6 +152,7 @@ prof::Status complete(Typed& typed) {
   if (auto status = read(typed.ring, run.ringBytes, collector::parseBytes); !status) return status;
   if (auto status = read(typed.dumpOn, run.dumpOn, collector::parseDumpOn); !status) return status;
   if (auto status = read(typed.sampler, run.sampler, collector::parseSampler); !status) return status;
+  if (auto status = chooseDetail(typed, run); !status) return status;
   auto settings = parseSettings(typed.settings);
   if (!settings) return settings.error();
   run.settings = *std::move(settings);
@@ -369,6 +396,15 @@ void addRun(CLI::App& app, int& code) {
            "memory. The default; where you give it, a missing part of lacuna is an error");
   run.flag("--no-torch", typed->noTorch,
            "Leave Python programs alone: neither PyTorch nor lines of Python are recorded");
+  run.option("--detail", typed->detail,
+             "Steps of a PyTorch program to record with operators, modules and allocations: all, or some, the first 50 "
+             "and then 20 of every 400, which keeps a long training quick (default: some; all where only a part of "
+             "the program is recorded)")
+      .typeName("WHICH")
+      .notEmpty()
+      .suggests([] {
+        return std::vector<std::string>{"all", "some"};
+      });
   run.option("--python-hz", typed->pythonHz,
              "Looks in a second where the threads of Python programs are, by line and function, whether "
              "they run or wait; 0 for none (default: 100)")

@@ -33,7 +33,8 @@ class Emitter:
             None,
         ),
         "open": ("lacunaTorchOpen", (ctypes.c_uint32, ctypes.c_char_p), ctypes.c_int),
-        "open_step": ("lacunaTorchOpenStep", (ctypes.c_uint64, ctypes.c_uint64), ctypes.c_int),
+        "open_step": ("lacunaTorchOpenStep", (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int), ctypes.c_int),
+        "detail": ("lacunaTorchDetail", (ctypes.c_int,), None),
         "open_loader": (
             "lacunaTorchOpenLoader",
             (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int32),

@@ -115,6 +115,8 @@ class Modules:
                 stack.append((None, self.emitter.open(PHASE, b"evaluation")))
             elif self.torch.is_grad_enabled():
                 self.steps.begin()
+                if not self.handles:  # the step that has begun is a plain one, in which modules are not watched
+                    return
                 stack.append((None, self.emitter.open(PHASE, b"forward")))
                 self.emitter.role(ROLES["activation"])
                 self.stack_cost.forward_begins()

@@ -149,8 +149,8 @@ class Standby:
 
     # --- as lacuna_training.Steps calls it
 
-    def open_step(self, index, samples):
-        return self.emitter.open_step(index, samples) if self.emitter is not None else 0
+    def open_step(self, index, samples, plain):
+        return self.emitter.open_step(index, samples, plain) if self.emitter is not None else 0
 
     def close(self, level):
         if self.emitter is not None:

@@ -43,7 +43,7 @@ class Times:
 
     # --- as lacuna_training.Steps calls it
 
-    def open_step(self, index, samples):
+    def open_step(self, index, samples, plain):
         if not self.marked:
             self.begin_ns = time.monotonic_ns()
         return 0

@@ -5,12 +5,14 @@ graph, modules, the data loader here and in its workers, and memory. This file o
 sends the events over NVTX in the schema of docs/nvtx-schema.md.
 
 lacuna_start.py imports this file when the program itself has imported torch.
-LACUNA_TORCH names the parts wanted, separated by commas (default: all)."""
+LACUNA_TORCH names the parts wanted, separated by commas (default: all). LACUNA_DETAIL=some leaves most steps of a long
+training plain (lacuna_detail.py)."""
 
 import os
 import sys
 
 import lacuna_cost
+import lacuna_detail
 import lacuna_emitter
 import lacuna_loader
 import lacuna_modules
@@ -102,6 +104,9 @@ def watch(torch):
     try:
         emitter = lacuna_emitter.Emitter(lacuna_emitter.LIBRARY)
         if emitter.listening():
-            install(torch, emitter, wanted_parts(os.environ.get("LACUNA_TORCH", "")))
+            steps = lacuna_training.Steps(emitter)
+            install(torch, emitter, wanted_parts(os.environ.get("LACUNA_TORCH", "")), steps)
+            if os.environ.get("LACUNA_DETAIL") == "some":
+                steps.detail = lacuna_detail.Detail(emitter, _modules)
     except Exception as error:
         print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)

@@ -37,6 +37,7 @@ class Steps:
         self.heir = lambda: None  # an optimizer that was last instead of the leader
         self.proofs = 0  # batches in a row before which it was
         self.process = os.getpid()
+        self.detail = None  # decides which steps are plain; without it none is
 
     def ours(self):
         return os.getpid() == self.process
@@ -49,7 +50,8 @@ class Steps:
             return
         if Steps.first_ns is None:
             Steps.first_ns = time.monotonic_ns()
-        self.level = self.emitter.open_step(self.index, samples)
+        plain = self.detail is not None and self.detail.step_begins(self.index)
+        self.level = self.emitter.open_step(self.index, samples, int(plain))
         self.thread = threading.get_ident()
 
     def ask_for_batch(self):
@@ -78,6 +80,8 @@ class Steps:
         self.emitter.close(self.level)
         self.level = None
         self.index += 1
+        if self.detail is not None:
+            self.detail.step_ends()
 
 
 class Modes:

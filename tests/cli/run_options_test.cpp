@@ -48,8 +48,8 @@ class RunOptions : public testing::Test {
 
 TEST_F(RunOptions, AnEmptyValueIsNotTheDefault) {
   for (const std::string option :
-       {"-o", "--trace", "--sample-rate", "--sampler", "--python-hz", "--raw-capture", "--delay", "--duration",
-        "--capture-range", "--memory-limit", "--ring", "--dump-on", "--step-range", "--step-mad"}) {
+       {"-o", "--trace", "--sample-rate", "--sampler", "--detail", "--python-hz", "--raw-capture", "--delay",
+        "--duration", "--capture-range", "--memory-limit", "--ring", "--dump-on", "--step-range", "--step-mad"}) {
     EXPECT_THAT(refused(option + " ''"), AllOf(HasSubstr(option), HasSubstr("empty")));
   }
 }
@@ -85,6 +85,16 @@ TEST_F(RunOptions, ARateOfPythonSamplesNeedsTheHook) {
   }
   EXPECT_EQ(run("-q --torch --python-hz 0"), 0);
   EXPECT_EQ(run("-q --force --torch --ring 64M --python-hz 0"), 0);
+}
+
+TEST_F(RunOptions, StepsInDetailAreCountedFromTheStartOfAWholeRecording) {
+  EXPECT_THAT(refused("--detail most"), HasSubstr("--detail does not know 'most'. Known: all, some."));
+  for (const std::string part : {"--delay 1s", "--capture-range epoch", "--ring 64M"}) {
+    EXPECT_THAT(refused("--detail some " + part),
+                HasSubstr(part.substr(0, part.find(' ')) + " records a part of the program"));
+  }
+  EXPECT_EQ(run("-q --detail some"), 0);
+  EXPECT_EQ(run("-q --force --detail all --ring 64M"), 0);
 }
 
 TEST_F(RunOptions, WhatIsNoNumberIsCalledThat) {

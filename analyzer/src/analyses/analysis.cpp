@@ -11,7 +11,7 @@ namespace lacuna::analyzer {
 
 std::int64_t Analysis::stepCount() const {
   std::int64_t count = 0;
-  for (const Step& step : steps.all) count += step.within(window) ? 1 : 0;
+  for (const Step& step : steps.all) count += step.within(window) && !step.isPlain ? 1 : 0;
   return std::max<std::int64_t>(1, count);
 }
 

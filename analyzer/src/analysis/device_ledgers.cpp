@@ -7,6 +7,7 @@
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/time/chunks.h"
+#include "analysis/plain_time.h"
 #include "analysis/run_parts.h"
 #include "analysis/segment_collector.h"
 
@@ -32,7 +33,8 @@ TimeWindow coverOf(const Analysis& analysis) {
 /// The ledgers of one device and of its queues, from one chunk after the other.
 class DeviceLedgers {
  public:
-  DeviceLedgers(DeviceAccount& device, const Topology& topology) : account_(device) {
+  DeviceLedgers(DeviceAccount& device, const Topology& topology, const PlainTime& plain)
+      : account_(device), plain_(plain) {
     const auto owner = topology.processOfQueue.find(device.queues.front().id);
     const prof::ProcessId process = owner == topology.processOfQueue.end() ? prof::ProcessId() : owner->second;
     device_ = BandAttribution(device.id, process);
@@ -41,23 +43,27 @@ class DeviceLedgers {
 
   void add(const LedgerAccountant& accountant, TimeWindow window, const RecordedCosts& costs,
            SegmentCollector& collector) {
-    accountant.account({account_.id, {}}, window, [&](const LedgerSegment& segment) {
-      collector.add(account_, segment, device_.of(costs, segment));
+    accountant.account({account_.id, {}}, window, [&](const LedgerSegment& whole) {
+      plain_.outside(
+          whole, [&](const LedgerSegment& segment) { collector.add(account_, segment, device_.of(costs, segment)); });
     });
     const TimeWindow inside{std::max(window.startNs, account_.window.startNs),
                             std::min(window.endNs, account_.window.endNs)};
     if (inside.startNs >= inside.endNs) return;
     for (std::size_t i = 0; i < queues_.size(); ++i) {
       QueueAccount& queue = account_.queues[i];
-      accountant.account({account_.id, queue.id}, inside, [&](const LedgerSegment& segment) {
-        queue.ledger.add(segment.cause, segment.durNs());
-        queue.bands.add(segment.cause, queues_[i].of(costs, segment));
+      accountant.account({account_.id, queue.id}, inside, [&](const LedgerSegment& whole) {
+        plain_.outside(whole, [&](const LedgerSegment& segment) {
+          queue.ledger.add(segment.cause, segment.durNs());
+          queue.bands.add(segment.cause, queues_[i].of(costs, segment));
+        });
       });
     }
   }
 
  private:
   DeviceAccount& account_;
+  const PlainTime& plain_;
   BandAttribution device_{{}, {}};
   std::vector<BandAttribution> queues_;
 };
@@ -70,7 +76,8 @@ prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& 
   const Selection& only = analysis.scope.only;
   const StepPauses pauses = stepPauses(*analysis.store, analysis.steps);
   std::vector<DeviceLedgers> ledgers;
-  for (DeviceAccount& device : analysis.devices) ledgers.emplace_back(device, topology);
+  const PlainTime plain(analysis.steps.all);
+  for (DeviceAccount& device : analysis.devices) ledgers.emplace_back(device, topology, plain);
   const auto status = forEachChunk(
       *analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
         const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline, window, analysis.scope.taken);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analyses/time/chunks.h"
+#include "analysis/plain_time.h"
 #include "analysis/work_progress.h"
 #include "lacuna/analyzer/charts.h"
 #include "lacuna/prof/bounds.h"
@@ -108,11 +109,13 @@ prof::Result<std::vector<LedgerStrip>> ledgerStrips(const Analysis& analysis, co
   const auto store =
       options.progress ? watchScans(analysis.store, [&](double share) { return progress.at(share); }) : analysis.store;
   const StepPauses pauses = stepPauses(*analysis.store, analysis.steps);
+  const PlainTime plain(analysis.steps.all);
   const auto status = forEachChunk(*store, cover, [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
     const LedgerAccountant accountant(timeline, pauses);
     for (std::size_t i = 0; i < builders.size(); ++i) {
-      accountant.account({analysis.devices[i].id, {}}, window,
-                         [&](const LedgerSegment& segment) { builders[i].add(segment); });
+      accountant.account({analysis.devices[i].id, {}}, window, [&](const LedgerSegment& whole) {
+        plain.outside(whole, [&](const LedgerSegment& segment) { builders[i].add(segment); });
+      });
     }
     progress.at(static_cast<double>(window.endNs - cover.startNs) / static_cast<double>(cover.endNs - cover.startNs));
     return {};

@@ -11,6 +11,7 @@
 #include "lacuna/analyzer/whatif.h"
 #include "lacuna/prof/bounds.h"
 #include "store/watched_store.h"
+#include "whatif/replayed_steps.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -20,11 +21,14 @@ constexpr double kReplayUntil = 0.96;
 
 /// Gives the replayed steps' paths to the steps, and takes the mean.
 void placePaths(Analysis& analysis, const std::vector<StepPath>& paths) {
-  analysis.of<CriticalPaths>().steps.resize(analysis.steps.all.size());
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < analysis.steps.all.size() && next < paths.size(); ++i) {
-    const Step& step = analysis.steps.all[i];
-    if (!step.warmUp && step.within(analysis.window)) analysis.of<CriticalPaths>().steps[i] = paths[next++];
+  const std::vector<Step>& all = analysis.steps.all;
+  std::vector<StepPath>& ofSteps = analysis.of<CriticalPaths>().steps;
+  ofSteps.resize(all.size());
+  const std::vector<prof::TimeNs> starts = chooseReplayed(analysis).stepStarts;
+  for (std::size_t i = 0; i < std::min(starts.size(), paths.size()); ++i) {
+    const auto step = std::ranges::lower_bound(all, starts[i], {}, &Step::startNs);
+    if (step != all.end() && step->startNs == starts[i])
+      ofSteps[static_cast<std::size_t>(step - all.begin())] = paths[i];
   }
   for (auto part : {&StepPath::computeNs, &StepPath::communicationNs, &StepPath::copyNs, &StepPath::hostNs,
                     &StepPath::launchNs, &StepPath::loaderNs}) {

@@ -115,7 +115,7 @@ std::string nothingFound(const Analysis& analysis) {
 /// ", one every 12.70 ms", where what lies between steps is more of that than anybody would overlook.
 std::string pace(const Analysis& analysis) {
   const Steps shown = shownSteps(analysis);
-  const std::span<const Step> steady = shown.steady();
+  const std::span<const Step> steady = shown.afterWarmUp();
   if (steady.size() < 2) return {};
   const std::int64_t everyNs =
       (steady.back().startNs - steady.front().startNs) / static_cast<std::int64_t>(steady.size() - 1);
@@ -162,7 +162,9 @@ std::string noFindings(const Analysis& analysis) {
 std::string describeSteps(const Analysis& analysis) {
   const Steps shown = shownSteps(analysis);
   if (shown.all.empty()) return "no steps";
-  const std::string count = prof::countText(shown.all.size(), "step");
+  const auto plain = static_cast<std::size_t>(std::ranges::count_if(shown.all, &Step::isPlain));
+  std::string count = prof::countText(shown.all.size(), "step");
+  if (plain > 0) count += fmt::format(" ({} in detail)", shown.all.size() - plain);
   // A host that runs ahead of the device has short steps and long ones; only their mean means something.
   const bool uneven = 4 * shown.spreadNs() > shown.medianNs() || hostRunsAhead(analysis);
   const std::string each =

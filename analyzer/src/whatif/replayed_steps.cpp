@@ -8,8 +8,27 @@
 
 namespace lacuna::analyzer {
 
+namespace {
+
+/// The most steps that follow each other, of these. A replay needs all that happens from its first step to its last,
+/// and of plain steps that is not recorded.
+std::vector<Step> longestRun(const std::vector<Step>& steps) {
+  std::size_t from = 0, best = 0, most = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i > 0 && steps[i].index != steps[i - 1].index + 1) from = i;
+    if (i + 1 - from > most) {
+      most = i + 1 - from;
+      best = from;
+    }
+  }
+  const auto first = steps.begin() + static_cast<std::ptrdiff_t>(best);
+  return {first, first + static_cast<std::ptrdiff_t>(most)};
+}
+
+}  // namespace
+
 ReplayedSteps chooseReplayed(const Analysis& analysis) {
-  std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
+  std::vector<Step> steps = longestRun(analysis.steps.steadyWithin(analysis.window));
   const prof::TimeWindow all = analysis.store->span();
   if (steps.empty()) {
     // Without steps the run is what the devices' own windows span.

@@ -90,6 +90,12 @@ prof::Result<Sampler> parseSampler(std::string_view word) {
   return prof::Error{fmt::format("--sampler does not know '{}'. Known: auto, perf, timer, proc.", word)};
 }
 
+prof::Result<Detail> parseDetail(std::string_view word) {
+  if (word == "all") return Detail::All;
+  if (word == "some") return Detail::Some;
+  return prof::Error{fmt::format("--detail does not know '{}'. Known: all, some.", word)};
+}
+
 prof::Result<std::uint64_t> parseBytes(std::string_view text) {
   double number = 0;
   std::string_view unit;

@@ -141,6 +141,10 @@ prof::Status addPythonHook(ChildEnvironment& environment, const fs::path& inject
   return {};
 }
 
+void addDetail(ChildEnvironment& environment, Detail detail) {
+  change(environment, "LACUNA_DETAIL", [&](const std::string&) { return detail == Detail::Some ? "some" : "all"; });
+}
+
 void addPythonFrames(ChildEnvironment& environment, const fs::path& folder) {
   change(environment, python::kFolderVariable, [&](const std::string&) { return folder.string(); });
 }

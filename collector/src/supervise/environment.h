@@ -32,6 +32,9 @@ void removeVariable(ChildEnvironment& environment, std::string_view name);
 /// the hook is not beside the injected library.
 prof::Status addPythonHook(ChildEnvironment& environment, const std::filesystem::path& injection);
 
+/// Has the hook leave most steps of a PyTorch program plain, or none.
+void addDetail(ChildEnvironment& environment, Detail detail);
+
 /// Has the hook announce in `folder` where each interpreter keeps its frames.
 void addPythonFrames(ChildEnvironment& environment, const std::filesystem::path& folder);
 /// Lets the CUDA timeline keep what CUPTI hands over in `folder`, beside what the user may have set for it.

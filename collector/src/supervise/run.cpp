@@ -296,6 +296,7 @@ class Supervisor {
       environment.notes.push_back(status.error().message);
       return {};
     }
+    addDetail(environment, options_.detail);
     if (drainer_ && samplesPython(options_)) addPythonFrames(environment, prof::segmentFolder(recording_));
     return {};
   }

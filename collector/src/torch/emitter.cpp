@@ -357,8 +357,9 @@ int openOperator(const char* name, const OperatorNote& note, const void* owner) 
   return push(Event(Category::Operator, name, payload), owner, kindOf(name));
 }
 
-int openStep(std::uint64_t index, std::uint64_t samples) {
-  return listening() ? push(Event(Category::Step, "step", StepPayload{index, samples}), nullptr) : -1;
+int openStep(std::uint64_t index, std::uint64_t samples, bool plain) {
+  if (!listening()) return -1;
+  return push(Event(Category::Step, plain ? "plain step" : "step", StepPayload{index, samples}), nullptr);
 }
 
 int openLoader(const char* stage, const LoaderNote& note) {

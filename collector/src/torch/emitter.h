@@ -36,7 +36,8 @@ struct OperatorNote {
 /// out of turn; null where closeTo() ends it.
 int open(Category category, const char* name, const void* owner = nullptr);
 int openOperator(const char* name, const OperatorNote& note, const void* owner);
-int openStep(std::uint64_t index, std::uint64_t samples);
+/// `plain`: of what happens in the step, operators, modules and allocations are not reported.
+int openStep(std::uint64_t index, std::uint64_t samples, bool plain);
 int openLoader(const char* stage, const LoaderNote& note);
 int openExecution(const char* name, std::uint64_t correlation, const void* owner);
 /// A collective is begun here and now; its execution comes later, on a thread of its own.

@@ -55,8 +55,13 @@ LACUNA_ENTRY_POINT void lacunaTorchTensor(std::uint64_t address, std::uint64_t b
 LACUNA_ENTRY_POINT int lacunaTorchOpen(std::uint32_t category, const char* name) {
   return open(static_cast<Category>(category), name);
 }
-LACUNA_ENTRY_POINT int lacunaTorchOpenStep(std::uint64_t index, std::uint64_t samples) {
-  return openStep(index, samples);
+LACUNA_ENTRY_POINT int lacunaTorchOpenStep(std::uint64_t index, std::uint64_t samples, int plain) {
+  return openStep(index, samples, plain != 0);
+}
+/// Operators and allocations: from the begin of a plain step to its end they are not recorded.
+LACUNA_ENTRY_POINT void lacunaTorchDetail(int on) {
+  observeDetail(on != 0);
+  recordAllocations(on != 0);
 }
 LACUNA_ENTRY_POINT void lacunaTorchProgramStep(std::int64_t beginNs, std::int64_t endNs) {
   emitProgramStep(beginNs, endNs);

@@ -29,12 +29,14 @@ void (*report)(void*, std::int64_t, std::size_t, std::size_t, Device) = nullptr;
 bool watchCpu = false;
 int reporting = 0;  ///< libraries that call us
 std::atomic<bool> watching{false};
+std::atomic<bool> allocations{true};
 std::atomic<std::uint8_t> role{0};
 
 void recordBlock(void* address, std::int64_t bytes, Device device) {
   const unsigned kind = device & 0xff;
   const unsigned number = kind == kCuda ? device >> 8 : 0;
   if (address == nullptr || bytes == 0 || (kind != kCuda && (kind != kCpu || !watchCpu))) return;
+  if (bytes > 0 && !allocations.load(std::memory_order_relaxed)) return;
   const auto action = bytes > 0 ? MemoryAction::Allocate : MemoryAction::Free;
   const auto size = static_cast<std::uint64_t>(bytes > 0 ? bytes : -bytes);
   const auto what = bytes > 0 ? role.load(std::memory_order_relaxed) : std::uint8_t{0};
@@ -149,6 +151,10 @@ int watchMemory(bool cpu) {
 
 void stopWatchingMemory() {
   watching.store(false);
+}
+
+void recordAllocations(bool on) {
+  allocations.store(on);
 }
 
 void setRole(std::uint8_t what) {

@@ -15,6 +15,10 @@ int watchMemory(bool cpu);
 /// Ends it, for the time being: the calls go through us, and are not reported.
 void stopWatchingMemory();
 
+/// Leaves out what is allocated, or no longer. Memory that is freed is reported all the time, so that nothing seems to
+/// be alive that is not.
+void recordAllocations(bool on);
+
 /// Sets what memory handed out from now on is for (the schema's roles), on this thread and those without a role of
 /// their own.
 void setRole(std::uint8_t role);

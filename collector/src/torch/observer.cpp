@@ -3,6 +3,7 @@
 #include "torch/observer.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -44,8 +46,14 @@ constexpr std::size_t kShapesRoom = 256;
 constexpr std::size_t kWindow = 384;  // bytes of a RecordFunction that are searched for the sequence number
 
 const char* (*nameOf)(const RecordFunction*) = nullptr;
-/// Those of our callbacks, by which PyTorch removes them.
-std::vector<std::uint64_t> handles;
+/// Our callback for one scope, and PyTorch's number for it while it is registered.
+struct Watch {
+  std::uint32_t scope;
+  Started (*start)(const RecordFunction&);
+  bool withInputs;
+  std::optional<std::uint64_t> handle;
+};
+std::vector<Watch> watches;
 std::atomic<int> sequenceAt{-1};
 std::atomic<bool> executions{false};
 std::atomic<bool> queueAnnounced{false};
@@ -99,9 +107,13 @@ std::uint64_t sequenceOf(const RecordFunction& function) {
   return value < 0 ? 0 : static_cast<std::uint64_t>(value) + 1;
 }
 
+/// A forked child's main thread is not the program's. Asking the kernel at every operator would take a tenth of what
+/// one costs.
+std::atomic<bool> isForked{false};
+
 bool onMainThread() {
   static thread_local const bool main = threadId() == mainProcess;
-  return main && getpid() == mainProcess;
+  return main && !isForked.load(std::memory_order_relaxed);
 }
 
 /// The engine calls the backward of an operator in a function of this name, followed by the backward's.
@@ -176,24 +188,32 @@ std::uint64_t addSized(const Callback& callback) {
   return reinterpret_cast<std::uint64_t (*)(Cut<Bytes>)>(addFunction)(cut);
 }
 
-void add(std::uint32_t scope, Started (*start)(const RecordFunction&), bool withInputs = false) {
-  Callback callback{start, endAny, 1.0, {}};
-  callback.flags[scope] = true;
-  callback.flags[scopeCount] = withInputs;
+void add(Watch& watch) {
+  if (watch.handle) return;
+  Callback callback{watch.start, endAny, 1.0, {}};
+  callback.flags[watch.scope] = true;
+  callback.flags[scopeCount] = watch.withInputs;
   const std::size_t bytes = (offsetof(Callback, flags) + scopeCount + 3 + 7) / 8 * 8;
-  if (bytes == 32) handles.push_back(addSized<32>(callback));
-  if (bytes == 40) handles.push_back(addSized<40>(callback));
-  if (bytes == 48) handles.push_back(addSized<48>(callback));
+  if (bytes == 32) watch.handle = addSized<32>(callback);
+  if (bytes == 40) watch.handle = addSized<40>(callback);
+  if (bytes == 48) watch.handle = addSized<48>(callback);
 }
 
-void remove(std::uint64_t handle) {
-  reinterpret_cast<void (*)(std::uint64_t)>(removeFunction)(handle);
+void remove(Watch& watch) {
+  if (!watch.handle) return;
+  reinterpret_cast<void (*)(std::uint64_t)>(removeFunction)(*watch.handle);
+  watch.handle.reset();
+}
+
+/// A program opens its own ranges where it wants to see them, and they are few.
+bool isDetail(const Watch& watch) {
+  return watch.start != startUserRange;
 }
 
 }  // namespace
 
 Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs) {
-  if (!handles.empty()) return Observing::Already;
+  if (!watches.empty()) return Observing::Already;
   void* library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return Observing::NoLibrary;
   addFunction = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
@@ -204,19 +224,30 @@ Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs
   }
   nameOf = reinterpret_cast<decltype(nameOf)>(name);
   mainProcess = getpid();
+  isForked.store(false);
+  static const int watchesForks = pthread_atfork(nullptr, nullptr, [] { isForked.store(true); });
+  (void)watchesForks;
   scopeCount = scopes;
   // Without a way to take it back, PyTorch is not asked for inputs that may turn out to be unreadable.
-  add(kBackwardScope, startBackward);
-  add(userScope, startUserRange);
-  add(kFunctionScope, startOperator, withInputs && removeFunction != nullptr);
+  watches = {{kBackwardScope, startBackward, false, {}},
+             {userScope, startUserRange, false, {}},
+             {kFunctionScope, startOperator, withInputs && removeFunction != nullptr, {}}};
+  for (Watch& watch : watches) add(watch);
   return Observing::Ok;
 }
 
 bool stopObserving() {
-  if (removeFunction == nullptr || handles.empty()) return false;
-  for (const std::uint64_t handle : handles) remove(handle);
-  handles.clear();
+  if (removeFunction == nullptr || watches.empty()) return false;
+  for (Watch& watch : watches) remove(watch);
+  watches.clear();
   return true;
+}
+
+void observeDetail(bool on) {
+  if (removeFunction == nullptr) return;
+  for (Watch& watch : watches) {
+    if (isDetail(watch)) on ? add(watch) : remove(watch);
+  }
 }
 
 void emitExecutions(bool on) {
@@ -254,10 +285,10 @@ bool settleInputs() {
     describesInputs.store(true);
     return true;
   }
-  if (removeFunction != nullptr && !handles.empty()) {
-    remove(handles.back());
-    handles.pop_back();
-    add(kFunctionScope, startOperator);
+  if (removeFunction != nullptr && !watches.empty()) {
+    remove(watches.back());
+    watches.back().withInputs = false;
+    add(watches.back());
   }
   return false;
 }

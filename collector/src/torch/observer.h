@@ -25,6 +25,10 @@ Observing observe(std::uint32_t scopes, std::uint32_t userScope, bool withInputs
 /// Removes it. False where PyTorch has no function for that, or nothing was registered.
 bool stopObserving();
 
+/// Stops to observe operators and the nodes of the backward graph, or begins again. The ranges that the program opens
+/// itself are observed all the time.
+void observeDetail(bool on);
+
 /// From now on reports the outermost operators of the main thread as executions of the CPU device too, or no longer.
 void emitExecutions(bool on);
 /// Another recording has begun, which does not know the CPU's queue.

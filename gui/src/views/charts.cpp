@@ -239,7 +239,7 @@ void StepChart::paintEvent(QPaintEvent*) {
     const double full = cut ? area.height() : static_cast<double>(steps[i].durNs()) / top * area.height();
     const analyzer::Ledger none;
     const analyzer::Ledger& ledger = i < analysis_->ledgers.steps.size() ? analysis_->ledgers.steps[i] : none;
-    const std::int64_t total = ledger.totalNs();
+    const std::int64_t total = ledger.totalNs();  // 0 of a plain step
     if (total == 0) painter.fillRect(QRectF(x, y - full, bar, full), rgb(theme(dark_).line));
     for (std::size_t c = 0; c < analyzer::kCauseCount && total > 0; ++c) {
       const double h = full * static_cast<double>(ledger.ns[c]) / static_cast<double>(total);
@@ -326,6 +326,7 @@ QString StepChart::describe(std::size_t step) const {
   const analyzer::Step& one = analysis_->steps.all[step];
   QString about = tr("%1: %2").arg(words(stepText(one, numbers_[step])), durationWords(one.durNs()));
   if (one.warmUp) about += tr(" (warm-up)");
+  if (one.isPlain) about += tr(" (recorded without operators)");
   const std::int64_t recordingNs = analysis_->stepBandNs(step);
   if (const QString band = bandWords(recordingNs, one.durNs()); !band.isEmpty()) {
     about += tr("\nrecording may have added %1 (%2)").arg(durationWords(recordingNs), band);

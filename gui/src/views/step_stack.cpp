@@ -139,6 +139,7 @@ QString StepStack::describe(std::size_t step) const {
                         .arg(words(stepText(at, numbers_[step])), durationWords(at.durNs()),
                              durationWords(analysis_->steps.medianNs()))};
   if (at.warmUp) parts << tr("warm-up");
+  if (at.isPlain) parts << tr("recorded without operators");
   if (step < analysis_->ledgers.steps.size()) {
     const analyzer::Ledger& ledger = analysis_->ledgers.steps[step];
     for (std::size_t c = 0; c < analyzer::kCauseCount; ++c) {
@@ -189,7 +190,9 @@ void StepStack::paintRow(QPainter& painter, std::size_t row, int y, std::int64_t
   if (index == selected_) painter.fillRect(0, y, viewport()->width(), kRow, rgb(t.raised));
   painter.setPen(rgb(t.text));
   const QString number = QString::number(numbers_[index]);
-  const QString name = step.warmUp ? tr("%1 (warm-up)").arg(number) : number;
+  const QString name = step.isPlain  ? tr("%1 (plain)").arg(number)
+                       : step.warmUp ? tr("%1 (warm-up)").arg(number)
+                                     : number;
   painter.drawText(QRect(14, y, kNames - 90, kRow), Qt::AlignVCenter, name);
   painter.setPen(rgb(t.dim));
   painter.drawText(QRect(0, y, kNames - 14, kRow), Qt::AlignVCenter | Qt::AlignRight, durationWords(step.durNs()));

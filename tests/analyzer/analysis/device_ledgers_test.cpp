@@ -64,8 +64,8 @@ class DeviceRun {
                          .name = builder.intern(name)});
     return *this;
   }
-  DeviceRun& step(TimeNs from, TimeNs to) {
-    steps_.push_back({.index = steps_.size(), .name = "step", .startNs = from, .endNs = to});
+  DeviceRun& step(TimeNs from, TimeNs to, bool isPlain = false) {
+    steps_.push_back({.index = steps_.size(), .name = "step", .startNs = from, .endNs = to, .isPlain = isPlain});
     return *this;
   }
   Analysis account(prof::Status& status, Progress progress = {}) {
@@ -138,6 +138,26 @@ TEST(DeviceLedgers, StepsAreCoveredBeyondTheDevicesWork) {
   EXPECT_EQ(made.ledgers.steps[0][Cause::Compute], 100);
   EXPECT_EQ(made.ledgers.steps[1].totalNs(), 200);
   EXPECT_EQ(made.ledgers.steps[1][Cause::HostWork], 100);
+}
+
+TEST(DeviceLedgers, LeaveOutPlainSteps) {
+  const Analysis made = DeviceRun()
+                            .work(1, 95, 100, 190)
+                            .step(100, 200)
+                            .step(200, 300, true)
+                            .work(1, 290, 310, 320)  // launched in a plain step
+                            .step(300, 400)
+                            .step(400, 500, true)
+                            .step(500, 600)
+                            .work(1, 505, 510, 600)
+                            .account();
+  EXPECT_EQ(made.ledgers.run.totalNs(), 500 - 2 * 100);
+  EXPECT_EQ(made.ledgers.run[Cause::Compute], 90 + 10 + 90);
+  EXPECT_EQ(made.devices.at(0).queues.at(0).ledger, made.ledgers.run);
+  ASSERT_EQ(made.ledgers.steps.size(), 5U);
+  EXPECT_EQ(made.ledgers.steps[1].totalNs(), 0);
+  EXPECT_EQ(made.ledgers.steps[2].totalNs(), 100);
+  EXPECT_EQ(made.ledgers.steps[2][Cause::Compute], 10);
 }
 
 TEST(DeviceLedgers, EachDeviceHasItsOwnWindow) {

@@ -105,14 +105,16 @@ class Side:
 
 
 def compare(first, second, rounds=None):
-    """The turns of both: a list of [time, iterations] for each."""
+    """The turns of both: a list of [time, iterations] for each. `rounds` is their number, or a function of the turns so far
+    that is true when they are enough."""
+    enough = rounds if callable(rounds) else lambda turns: len(turns[0]) >= (rounds or ROUNDS)
     sides = Side(first), Side(second)
     try:
         for side in sides:
             side.turn()
         turns = ([], [])
-        for number in range(rounds or ROUNDS):
-            for at in (0, 1) if number % 2 == 0 else (1, 0):
+        while not enough(turns):
+            for at in (0, 1) if len(turns[0]) % 2 == 0 else (1, 0):
                 turns[at].append(sides[at].turn())
         return turns
     finally:

@@ -22,6 +22,7 @@ LACUNA, CORE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.dont_write_bytecode = True
 HOOK = os.path.abspath(os.path.join(HERE, "..", "..", "..", "collector", "python"))
 sys.path.insert(0, HOOK)
+import lacuna_detail  # noqa: E402
 import lacuna_loader  # noqa: E402
 import lacuna_modules  # noqa: E402
 import lacuna_training  # noqa: E402
@@ -31,12 +32,16 @@ class Optimizer:
     pass
 
 
-class StepsEnd(unittest.TestCase):
+class WithSteps(unittest.TestCase):
+    """Stands in for the emitter."""
+
     def setUp(self):
         self.steps = lacuna_training.Steps(self)
         self.closed = 0
+        self.plain = []
 
-    def open_step(self, index, samples):
+    def open_step(self, index, samples, plain):
+        self.plain.append(plain)
         return index
 
     def close(self, level):
@@ -46,6 +51,8 @@ class StepsEnd(unittest.TestCase):
         self.steps.begin()
         self.steps.end(optimizer)
 
+
+class StepsEnd(WithSteps):
     def test_with_the_first_of_several_optimizers(self):
         generator, critic = Optimizer(), Optimizer()
         for _ in range(10):
@@ -89,6 +96,49 @@ class StepsEnd(unittest.TestCase):
             for _ in range(100):
                 self.step(optimizer)
         self.assertEqual(self.closed, 200 - lacuna_training.Steps.PATIENCE)
+
+
+class Detail(WithSteps):
+    """As the emitter and as the modules, it notes when they are switched."""
+
+    watches_modules = True
+
+    def setUp(self):
+        super().setUp()
+        self.switched = []
+        self.steps.detail = lacuna_detail.Detail(self, self)
+
+    def detail(self, on):
+        self.switched.append((self.steps.index, "operators", on))
+
+    def pause(self):
+        self.switched.append((self.steps.index, "modules", 0))
+        return self.watches_modules
+
+    def resume(self):
+        self.switched.append((self.steps.index, "modules", 1))
+
+    def train(self, steps):
+        optimizer = Optimizer()
+        for _ in range(steps):
+            self.step(optimizer)
+
+    def test_is_of_the_first_steps_and_then_of_a_twentieth(self):
+        self.train(lacuna_detail.FIRST + 2 * lacuna_detail.EVERY)
+        kept = lacuna_detail.AGAIN
+        self.assertEqual(self.plain, [0] * lacuna_detail.FIRST + 2 * ([1] * (lacuna_detail.EVERY - kept) + [0] * kept))
+
+    def test_is_switched_off_for_a_plain_step_and_on_again_behind_it(self):
+        self.train(lacuna_detail.FIRST)
+        self.assertEqual(self.switched, [])
+        self.train(1)
+        at, behind = lacuna_detail.FIRST, lacuna_detail.FIRST + 1
+        self.assertEqual(self.switched, [(at, "operators", 0), (at, "modules", 0), (behind, "operators", 1), (behind, "modules", 1)])
+
+    def test_leaves_modules_alone_that_are_not_watched(self):
+        self.watches_modules = False
+        self.train(lacuna_detail.FIRST + 1)
+        self.assertNotIn("modules", [what for _, what, on in self.switched if on])
 
 
 class Iterator:
@@ -372,6 +422,26 @@ class TorchRun(unittest.TestCase):
     def test_a_model_for_each_fold_has_its_steps(self):
         self.train(0, "fork", "folds")
         self.assertEqual(self.counts("step"), {"step": 6})
+
+    def inside(self, step, what):
+        return self.query(f"select count(*) from range s join {what} w on w.thread = s.thread and w.startNs >= s.startNs and "
+                          f"w.startNs < s.startNs + s.durNs where s.name = '{step}' and s.category = 'step'")[0][0]
+
+    def test_most_steps_of_a_long_training_are_plain(self):
+        self.train(0, "fork", "long", options=["--detail", "some"])
+        self.assertEqual(self.counts("step"), {"step": 70, "plain step": 380})
+        for category, count in (("operator", 7), ("module", 2)):
+            ranges = f"(select * from range where category = '{category}')"
+            self.assertEqual(self.inside("plain step", ranges), 0, category)
+            self.assertEqual(self.inside("step", ranges), 70 * count, category)
+        self.assertEqual(self.phases(), {"load": 451, "forward": 70, "backward": 450, "optimizer": 450})
+        allocations = "select action, count(*) from allocation where address = 4096 and bytes = 4096 group by action order by 2"
+        self.assertEqual([count for _, count in self.query(allocations)], [70, 450], "what is freed is recorded all the time")
+
+    def test_all_steps_of_a_long_training_are_in_detail_where_the_user_wants_it(self):
+        self.train(0, "fork", "long", options=["--detail", "all"])
+        self.assertEqual(self.counts("step"), {"step": 450})
+        self.assertEqual(self.counts("module"), {"Net": 450, "Net.first": 450})
 
     def test_modules_are_named_by_their_path(self):
         self.train(0, "fork")

@@ -94,6 +94,14 @@ def evaluate_with_gradients(net):
     net.train()
 
 
+def train_long():
+    net, optimizer = Net(), torch.optim.Optimizer()
+    for batch in DataLoader(Squares(), batches=450, num_workers=0, context="fork"):
+        net(batch).neg().backward()
+        torch.allocate(0x1000, -4096)
+        optimizer.step()
+
+
 def metric(milliseconds):
     end = time.monotonic() + milliseconds / 1e3
     while time.monotonic() < end:
@@ -135,6 +143,8 @@ def main(workers, method, validates, folds, detects, reduces, overtakes, evaluat
 
 if __name__ == "__main__" and sys.argv[3:] == ["metric"]:
     train_with_metric()
+elif __name__ == "__main__" and sys.argv[3:] == ["long"]:
+    train_long()
 elif __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["validate"], 2 if sys.argv[3:] == ["folds"] else 1,
          sys.argv[3:] == ["anomaly"], sys.argv[3:] == ["collectives"], sys.argv[3:] == ["groups"],

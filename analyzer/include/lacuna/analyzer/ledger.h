@@ -124,8 +124,12 @@ struct OverheadPart {
 struct SelfOverhead {
   bool known = false;  ///< the trace has the cost of an event, the recorder's use of cores, or overheads
   std::vector<OverheadPart> parts;
-  /// In all threads of processes with steps or devices together.
+  /// In all threads of processes with steps or devices together; the mean over all steps, plain ones too.
   std::int64_t nsPerStep = 0;
+  /// By how much steps in detail are longer than plain ones, of which there are so many; 0 and 0 where too few of
+  /// either were recorded. This is measured, whatever the parts are estimated at.
+  std::int64_t detailNsPerStep = 0;
+  std::size_t plainSteps = 0;
 
   /// The part of nsPerStep that the recorder's use of cores costs.
   [[nodiscard]] std::int64_t coresNsPerStep() const;

@@ -71,6 +71,8 @@ struct Step {
   prof::TimeNs markEndNs = 0;  ///< where its marker ends
   std::uint64_t samples = 0;   ///< batch size if the marker has it
   bool warmUp = false;
+  /// Recorded without operators, modules and allocations: it shows how long a step takes, and not for what.
+  bool isPlain = false;
   bool isCut = false;  ///< the last one, where others have pauses after their markers: its own is not known
 
   [[nodiscard]] std::int64_t durNs() const { return endNs - startNs; }
@@ -94,8 +96,10 @@ struct Steps {
   std::vector<Step> all;
   std::vector<PhaseSpan> phases;  ///< of that thread, by start; none lies in another
 
-  /// Those after the warm-up; empty only when there are no steps.
-  [[nodiscard]] std::span<const Step> steady() const;
+  /// Those after the warm-up, plain ones too; empty only when there are no steps.
+  [[nodiscard]] std::span<const Step> afterWarmUp() const;
+  /// Those after the warm-up that were recorded in detail.
+  [[nodiscard]] std::vector<Step> steady() const;
   /// The steady ones that lie within the window.
   [[nodiscard]] std::vector<Step> steadyWithin(prof::TimeWindow window) const;
   /// The median of the steady ones; 0 without steps.
@@ -133,7 +137,8 @@ void joinUsualPauses(std::vector<Step>& steps, std::span<const PauseWork> work =
 void leaveOutEvaluations(std::vector<Step>& steps, std::span<const prof::TimeWindow> evaluations,
                          std::span<const prof::TimeNs> backwardStarts);
 
-/// Marks the leading steps that take clearly longer than the second half of the run; never all of them.
+/// Marks the leading steps that take clearly longer than the second half of the run; never all of them. Plain steps are
+/// quicker than others, so only the others are compared.
 void markWarmUp(std::vector<Step>& steps);
 
 /// The smallest number of positions after which `sequence` repeats over nearly all of its length, and where a
@@ -170,7 +175,8 @@ struct Selection {
   [[nodiscard]] Timeline of(const Timeline& timeline) const;
 };
 
-/// Decides if a moment lies in a step of a window. Where there are no steps, every moment does.
+/// Decides if a moment lies in a step of a window that was recorded in detail. Where there are no steps, every moment
+/// does.
 class StepSpans {
  public:
   StepSpans() = default;

@@ -254,9 +254,30 @@ prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window,
 namespace of_overhead {
 namespace {
 
+/// Fewer have no median worth comparing.
+constexpr std::size_t kFewestCompared = 5;
+
+/// Compares the steps in detail with the plain ones.
+void addMeasured(const Analysis& analysis, SelfOverhead& overhead) {
+  std::vector<std::int64_t> detailed, plain;
+  for (const Step& step : analysis.steps.afterWarmUp()) {
+    if (step.within(analysis.window) && !step.isCut) (step.isPlain ? plain : detailed).push_back(step.durNs());
+  }
+  if (std::min(detailed.size(), plain.size()) < kFewestCompared) return;
+  const auto share = static_cast<double>(detailed.size()) / static_cast<double>(detailed.size() + plain.size());
+  overhead.known = true;
+  overhead.plainSteps = plain.size();
+  overhead.detailNsPerStep = std::max<std::int64_t>(0, medianOf(std::move(detailed)) - medianOf(std::move(plain)));
+  const std::int64_t measured = std::llround(share * static_cast<double>(overhead.detailNsPerStep));
+  overhead.nsPerStep = std::max(overhead.nsPerStep, measured + overhead.coresNsPerStep());
+}
+
 prof::Status compute(Analysis& analysis) {
-  return keep(analysis, selfOverheadOf(*analysis.store, analysis.window, analysis.stepCount(), analysis.scope,
-                                       workStretch(analysis)));
+  const std::int64_t steps =
+      std::ranges::count_if(analysis.steps.all, [&](const Step& step) { return step.within(analysis.window); });
+  auto overhead = selfOverheadOf(*analysis.store, analysis.window, steps, analysis.scope, workStretch(analysis));
+  if (overhead) addMeasured(analysis, *overhead);
+  return keep(analysis, std::move(overhead));
 }
 
 }  // namespace

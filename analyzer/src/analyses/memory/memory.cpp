@@ -135,6 +135,7 @@ std::int64_t leakPerStep(const MemoryStats& stats, const Steps& steps, prof::Tim
   std::vector<std::int64_t> levels;
   for (std::size_t i = 1; i < stats.stepEndBytes.size(); ++i) {
     if (steps.all[i - 1].warmUp || steps.all[i].startNs < window.startNs) continue;
+    if (steps.all[i - 1].isPlain || steps.all[i].isPlain) continue;
     levels.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]));
     growth.push_back(static_cast<std::int64_t>(stats.stepEndBytes[i]) -
                      static_cast<std::int64_t>(stats.stepEndBytes[i - 1]));

@@ -12,7 +12,8 @@ std::vector<bool> stepsOfMean(const Analysis& analysis) {
   const auto count = [&](bool warmUp, bool isCut) {
     bool any = false;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].warmUp != warmUp || steps[i].isCut != isCut || !steps[i].within(analysis.window)) continue;
+      if (steps[i].warmUp != warmUp || steps[i].isCut != isCut || steps[i].isPlain) continue;
+      if (!steps[i].within(analysis.window)) continue;
       counted[i] = any = true;
     }
     return any;

@@ -123,7 +123,11 @@ namespace of_phases {
 namespace {
 
 prof::Status compute(Analysis& analysis) {
-  const std::vector<Step> steady = analysis.steps.steadyWithin(analysis.window);
+  // What is a phase is recorded in plain steps, too.
+  std::vector<Step> steady;
+  for (const Step& step : analysis.steps.afterWarmUp()) {
+    if (step.within(analysis.window)) steady.push_back(step);
+  }
   if (steady.empty()) return {};
   const Store& store = *analysis.store;
   RunPhases& run = analysis.of<RunPhases>();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -25,6 +26,9 @@ using prof::TimeNs;
 
 /// The domain of steps that the program marks itself, with lacuna.step() of the Python package.
 constexpr std::string_view kProgramStepDomain = "lacuna";
+
+/// What the watcher of PyTorch calls a step in which it watches no operator, module or allocation.
+constexpr std::string_view kPlainStep = "plain step";
 
 /// The rank of its steps.
 constexpr int kProgramStep = -1;
@@ -54,7 +58,8 @@ struct MarkerSet {
                      .endNs = startNs + durNs,
                      .markEndNs = startNs + durNs,
                      .samples = 0,
-                     .warmUp = false});
+                     .warmUp = false,
+                     .isPlain = name == kPlainStep});
   }
 };
 /// By process, then preference, then thread.
@@ -274,9 +279,15 @@ std::int64_t medianOf(std::vector<std::int64_t> values) {
   return std::midpoint(*std::max_element(values.begin(), middle), *middle);
 }
 
-std::span<const Step> Steps::steady() const {
+std::span<const Step> Steps::afterWarmUp() const {
   const auto first = std::find_if(all.begin(), all.end(), [](const Step& step) { return !step.warmUp; });
   return std::span(all).subspan(static_cast<std::size_t>(first - all.begin()));
+}
+
+std::vector<Step> Steps::steady() const {
+  std::vector<Step> out;
+  std::ranges::copy_if(afterWarmUp(), std::back_inserter(out), [](const Step& step) { return !step.isPlain; });
+  return out;
 }
 
 std::size_t countBy(std::span<const Step> steps, TimeNs Step::*edge, TimeNs at) {
@@ -349,12 +360,19 @@ void leaveOutEvaluations(std::vector<Step>& steps, std::span<const prof::TimeWin
 }
 
 void markWarmUp(std::vector<Step>& steps) {
-  if (steps.size() < kFewestUsual) return;
-  std::vector<std::int64_t> settled;
-  for (std::size_t i = steps.size() / 2; i < steps.size(); ++i) settled.push_back(steps[i].durNs());
+  std::vector<std::int64_t> all;
+  for (const Step& step : steps) {
+    if (!step.isPlain) all.push_back(step.durNs());
+  }
+  if (all.size() < kFewestUsual) return;
+  std::vector<std::int64_t> settled(all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
   std::int64_t limit = medianOf(settled);
   prof::addTo(limit, usualDeviation(std::move(settled)));
-  for (std::size_t i = 0; i < steps.size() / 2 && steps[i].durNs() > limit; ++i) steps[i].warmUp = true;
+  std::size_t most = all.size() / 2;
+  for (Step& step : steps) {
+    if (!step.isPlain && (most-- == 0 || step.durNs() <= limit)) return;
+    step.warmUp = true;
+  }
 }
 
 Period findPeriod(std::span<const std::uint32_t> sequence) {

@@ -161,7 +161,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
   std::map<prof::QueueId, LoopStats> loops;
   std::unordered_map<StringId, std::uint64_t> optimizer;
   std::set<const Step*> filling;
-  const std::span<const Step> steadySteps = all.steady();
+  const std::vector<Step> steadySteps = all.steady();
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);

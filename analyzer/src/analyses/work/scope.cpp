@@ -36,7 +36,7 @@ StepSpans::StepSpans(const Steps& steps, prof::TimeWindow window) {
   for (const Step& step : steps.all) markers_.insert(step.name);
   if (markers_.size() == 1) markers_.clear();
   for (const Step& step : steps.all) {
-    if (!step.within(window)) continue;
+    if (!step.within(window) || step.isPlain) continue;
     if (!spans_.empty() && step.startNs <= spans_.back().endNs) {
       spans_.back().endNs = std::max(spans_.back().endNs, step.endNs);
     } else {

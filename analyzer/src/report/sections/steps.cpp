@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,7 +61,10 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
     for (std::size_t c = 0; c < cells; ++c) bar += "█";
     page.line(fmt::format(" {:>5} {} {:>11} {}{}{}", step.index, padded(step.name, nameWidth),
                           prof::timeText(step.durNs()), page.bandCell(analysis.stepBandNs(i), step.durNs()),
-                          page.marked(Cause::Compute, bar), step.warmUp ? " warm-up" : ""));
+                          page.marked(Cause::Compute, bar),
+                          step.isPlain  ? " plain"
+                          : step.warmUp ? " warm-up"
+                                        : ""));
   }
   if (last - first > listed) page.line(fmt::format("       and {} more: --section steps", last - first - listed));
 }
@@ -83,6 +87,9 @@ const Column<StepRow> kColumns[]{
      kValueOf<&StepRow::recordingNs>},
     {{"warm_up", "", ColumnKind::Flag, "no figure per step counts it"},
      [](const StepRow& row) -> TableCell { return row.step->warmUp; }},
+    {{"plain", "", ColumnKind::Flag,
+      "recorded without operators, modules and allocations; no figure per step counts it, nor its ledger"},
+     [](const StepRow& row) -> TableCell { return row.step->isPlain; }},
 };
 
 const Column<StepPath> kPath[]{
@@ -165,12 +172,17 @@ void html(HtmlPage& page, const Analysis& analysis) {
     std::int64_t dur = 0;
     std::int64_t recording = 0;
     const std::size_t end = std::min(all.size(), (c + 1) * group);
+    // Of plain steps only the length is known.
+    const bool onlyPlain = std::all_of(all.begin() + static_cast<std::ptrdiff_t>(c * group),
+                                       all.begin() + static_cast<std::ptrdiff_t>(end), std::mem_fn(&Step::isPlain));
+    std::int64_t count = 0;
     for (std::size_t i = c * group; i < end; ++i) {
+      if (all[i].isPlain && !onlyPlain) continue;
+      ++count;
       ledger += analysis.ledgers.steps[first + i];
       prof::addTo(dur, all[i].durNs());
       prof::addTo(recording, analysis.stepBandNs(first + i));
     }
-    const auto count = static_cast<std::int64_t>(end - c * group);
     // The height of so much time in one of the column's steps.
     const auto heightOf = [&](std::int64_t ns) {
       return static_cast<double>(ns) / static_cast<double>(count) / static_cast<double>(longest) * (kBase - 12);
@@ -182,6 +194,12 @@ void html(HtmlPage& page, const Analysis& analysis) {
     const std::string bandText = humanBand(recording, dur);
     page.markup(fmt::format("<g><title>{}: {}{}</title>", stepLabel(all[c * group]), prof::timeText(dur / count),
                             bandText.empty() ? "" : " " + xmlText(bandText)));
+    if (onlyPlain) {
+      page.markup(
+          fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"currentColor\" "
+                      "fill-opacity=\".2\"/>",
+                      x, kBase - height, std::max(0.5, width * 0.85), height));
+    }
     for (std::size_t i = 0; i < kCauseCount; ++i) {
       const double part = static_cast<double>(ledger.ns[i]) / total * height;
       if (part < 0.05) continue;

@@ -52,10 +52,18 @@ std::string whyRecordingCosts(const Analysis& analysis) {
 std::string overheadLine(const Analysis& analysis) {
   const SelfOverhead& overhead = analysis.of<SelfOverhead>();
   if (!overhead.known) return {};
+  const std::int64_t stepNs = analysis.meanStepNs();
+  if (overhead.plainSteps > 0) {
+    return fmt::format(
+        "Recording added about {} to a step ({}): {} to each that it recorded in detail, and little to the {} plain "
+        "ones "
+        "that show this{}; ± marks how much of a figure may come from recording.",
+        prof::timeText(overhead.nsPerStep), prof::shareText(ratio(double(overhead.nsPerStep), double(stepNs))),
+        prof::timeText(overhead.detailNsPerStep), overhead.plainSteps, whyRecordingCosts(analysis));
+  }
   return fmt::format("Recording added about {} {} ({}){}; ± marks how much of a figure may come from recording.",
                      prof::timeText(overhead.nsPerStep), analysis.steps.all.empty() ? "in all" : "to a step",
-                     prof::shareText(ratio(double(overhead.nsPerStep), double(analysis.meanStepNs()))),
-                     whyRecordingCosts(analysis));
+                     prof::shareText(ratio(double(overhead.nsPerStep), double(stepNs))), whyRecordingCosts(analysis));
 }
 
 /// The trace and the window that was analysed.
@@ -106,8 +114,14 @@ const Column<Rate> kRate[]{
 
 const Column<SelfOverhead> kCost[]{
     {{"known", "", ColumnKind::Flag, "the trace has the cost of recording"}, kValueOf<&SelfOverhead::known>},
-    {{"ns_per_step", "", ColumnKind::Time, "what recording added to a step, in all threads together"},
+    {{"ns_per_step", "", ColumnKind::Time,
+      "what recording added to a step, in all threads together; the mean over all steps"},
      kValueOf<&SelfOverhead::nsPerStep>},
+    {{"detail_ns_per_step", "", ColumnKind::Time,
+      "by how much a step recorded in detail was longer than a plain one; 0: too few of either"},
+     kValueOf<&SelfOverhead::detailNsPerStep>},
+    {{"plain_steps", "", ColumnKind::Count, "plain steps that it was compared with"},
+     kValueOf<&SelfOverhead::plainSteps>},
 };
 
 Table costTable(const SelfOverhead& overhead) {

@@ -105,9 +105,11 @@ struct StepPeaks {
 StepPeaks stepPeaks(const Analysis& analysis, const MemoryStats& memory) {
   StepPeaks out;
   for (std::size_t i = 0; i < memory.stepEndBytes.size(); ++i) {
-    if (analysis.steps.all[i].warmUp || analysis.steps.all[i].startNs < analysis.window.startNs) continue;
+    const Step& step = analysis.steps.all[i];
+    if (step.warmUp || step.isPlain || step.startNs < analysis.window.startNs) continue;
     out.peaks.push_back(static_cast<std::int64_t>(memory.stepPeakBytes[i]));
-    if (i > 0) out.rises.push_back(out.peaks.back() - static_cast<std::int64_t>(memory.stepEndBytes[i - 1]));
+    if (i > 0 && !analysis.steps.all[i - 1].isPlain)
+      out.rises.push_back(out.peaks.back() - static_cast<std::int64_t>(memory.stepEndBytes[i - 1]));
   }
   return out;
 }

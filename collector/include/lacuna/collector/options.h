@@ -66,6 +66,14 @@ enum class PythonHook : std::uint8_t {
   On,           ///< a missing hook fails the run
 };
 
+/// The steps of a PyTorch program that are recorded with their operators, modules and allocations.
+enum class Detail : std::uint8_t {
+  All,
+  Some,  ///< the first ones and then a twentieth: collector/python/lacuna_detail.py
+};
+/// Reads "all" or "some".
+prof::Result<Detail> parseDetail(std::string_view word);
+
 struct RunOptions {
   std::vector<std::string> command;
   /// Empty: named after the program, with a number where the name is taken.
@@ -75,6 +83,7 @@ struct RunOptions {
   std::filesystem::path standby;
   Sources sources;
   PythonHook pythonHook = PythonHook::Off;
+  Detail detail = Detail::All;       ///< with the hook
   std::vector<Setting> settings;     ///< applied to PyTorch programs from inside; they need the hook
   std::filesystem::path rawCapture;  ///< folder for what CUPTI hands over; empty: none is kept
   std::int64_t durationNs = 0;       ///< 0: to the end of the program

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "analyses/disturbance/recording_bands.h"
@@ -95,6 +96,45 @@ TEST(SelfOverhead, OfARankIsWhatThatRecorded) {
   EXPECT_EQ(selfOverheadOf(*store, {0, 1000}, 1, {.only = first, .steps = {}, .taken = {}}, {0, 1000})->nsPerStep,
             10 + 2 * 4 + 100);
   EXPECT_EQ(selfOverhead(*store, {0, 1000}, 1)->nsPerStep, 2 * (10 + 2 * 4) + 100 + 200);
+}
+
+/// Thirty steps of 1,000 ns and, between them, as many plain ones of `plainNs`.
+std::shared_ptr<const Store> withPlainSteps(TimeNs plainNs, int plain = 30) {
+  StoreBuilder builder;
+  const StringId category = builder.intern("step"), detailed = builder.intern("step");
+  const StringId quick = builder.intern("plain step");
+  TimeNs at = 0;
+  for (int i = 0; i < 30 + plain; ++i) {
+    const bool isPlain = 10 <= i && i < 10 + plain;
+    const TimeNs dur = isPlain ? plainNs : 1'000;
+    builder.append(Range{
+        .startNs = at, .durNs = dur, .thread = ThreadId(1), .category = category, .name = isPlain ? quick : detailed});
+    at += dur;
+  }
+  return builder.build();
+}
+
+TEST(SelfOverhead, IsMeasuredAgainstPlainSteps) {
+  const auto analysis = analyse(withPlainSteps(800));
+  ASSERT_TRUE(analysis);
+  const SelfOverhead& overhead = analysis->of<SelfOverhead>();
+  EXPECT_TRUE(overhead.known);
+  EXPECT_EQ(overhead.detailNsPerStep, 200);
+  EXPECT_EQ(overhead.plainSteps, 30u);
+  EXPECT_NEAR(static_cast<double>(overhead.nsPerStep), 100, 3) << "half of the steps are plain";
+}
+
+TEST(SelfOverhead, IsNoGainOfTime) {
+  const auto analysis = analyse(withPlainSteps(1'100));
+  ASSERT_TRUE(analysis);
+  EXPECT_EQ(analysis->of<SelfOverhead>().detailNsPerStep, 0);
+}
+
+TEST(SelfOverhead, IsNotMeasuredAgainstFewSteps) {
+  const auto analysis = analyse(withPlainSteps(800, 4));
+  ASSERT_TRUE(analysis);
+  EXPECT_EQ(analysis->of<SelfOverhead>().plainSteps, 0u);
+  EXPECT_EQ(analysis->of<SelfOverhead>().detailNsPerStep, 0);
 }
 
 TEST(SelfOverhead, IsUnknownWhereNothingWasMeasured) {

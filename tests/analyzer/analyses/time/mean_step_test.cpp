@@ -15,14 +15,18 @@ namespace {
 
 using prof::TimeNs;
 
-/// Steps of 10 ns, one every 20 ns from 0 on: 's' is a steady one, 'w' one of the warm-up.
+/// Steps of 10 ns, one every 20 ns from 0 on: 's' is a steady one, 'w' one of the warm-up, 'p' a plain one.
 Analysis ofSteps(std::string_view kinds, prof::TimeWindow window = {}) {
   Analysis analysis;
   for (const char kind : kinds) {
     const auto index = analysis.steps.all.size();
     const auto start = static_cast<TimeNs>(20 * index);
-    analysis.steps.all.push_back(
-        {.index = index, .name = "step", .startNs = start, .endNs = start + 10, .warmUp = kind == 'w'});
+    analysis.steps.all.push_back({.index = index,
+                                  .name = "step",
+                                  .startNs = start,
+                                  .endNs = start + 10,
+                                  .warmUp = kind == 'w',
+                                  .isPlain = kind == 'p'});
   }
   analysis.window = window;
   return analysis;
@@ -47,9 +51,10 @@ TEST(MeanStep, IsOfTheSteadyStepsInTheWindowOrElseOfTheWarmUp) {
     prof::TimeWindow window;
     const char* counted;
   };
-  for (const Case& one : {Case{"", {}, ""}, Case{"ss", {}, "11"}, Case{"wwss", {}, "0011"}, Case{"ww", {}, "11"},
-                          Case{"wsw", {}, "010"}, Case{"wwss", {0, 30}, "1100"}, Case{"wwss", {0, 50}, "0010"},
-                          Case{"sss", {1, 49}, "010"}, Case{"sss", {20, 30}, "010"}, Case{"sss", {0, 9}, "000"}}) {
+  for (const Case& one :
+       {Case{"", {}, ""}, Case{"ss", {}, "11"}, Case{"wwss", {}, "0011"}, Case{"ww", {}, "11"}, Case{"wsw", {}, "010"},
+        Case{"wwss", {0, 30}, "1100"}, Case{"wwss", {0, 50}, "0010"}, Case{"sss", {1, 49}, "010"},
+        Case{"sss", {20, 30}, "010"}, Case{"sss", {0, 9}, "000"}, Case{"wspps", {}, "01001"}, Case{"wpp", {}, "100"}}) {
     EXPECT_EQ(counted(ofSteps(one.kinds, one.window)), one.counted)
         << one.kinds << " " << one.window.startNs << ":" << one.window.endNs;
   }
@@ -87,6 +92,7 @@ TEST(AnalysisSteps, CountIsOfThoseInTheWindowAndNeverZero) {
   EXPECT_EQ(ofSteps("wwss").stepCount(), 4) << "those of the warm-up too";
   EXPECT_EQ(ofSteps("wwss", {20, 50}).stepCount(), 2);
   EXPECT_EQ(ofSteps("wwss", {21, 29}).stepCount(), 1);
+  EXPECT_EQ(ofSteps("wsppps").stepCount(), 3) << "what a step does is not recorded of plain ones";
   Analysis analysis;
   EXPECT_EQ(analysis.processCount(), 1);
   analysis.scope.only.processes = {prof::ProcessId(1), prof::ProcessId(2)};

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/timeline.h"
@@ -186,6 +190,40 @@ TEST(WarmUp, SlowLeadingStepsAreSetApartAndSlowLaterOnesAreNot) {
   EXPECT_TRUE(steps[1].warmUp);
   EXPECT_FALSE(steps[2].warmUp);
   EXPECT_FALSE(steps[6].warmUp);
+}
+
+TEST(WarmUp, IsNotFoundByComparingWithPlainSteps) {
+  std::vector<Step> steps;
+  for (const std::int64_t dur : {900, 100, 101, 99, 100, 60, 61, 60, 60, 61, 60, 100, 101, 99}) {
+    steps.push_back({});
+    steps.back().endNs = dur;
+    steps.back().isPlain = dur < 90;
+  }
+  markWarmUp(steps);
+  EXPECT_TRUE(steps[0].warmUp);
+  EXPECT_EQ(std::ranges::count_if(steps, &Step::warmUp), 1);
+}
+
+TEST_F(StepsTest, PlainStepsAreNoSteadyOnes) {
+  for (TimeNs i = 0; i < 12; ++i) marker(100 * i, 90, 4 <= i && i < 8 ? "plain step" : "step", "step");
+  const Steps steps = found();
+  ASSERT_EQ(steps.all.size(), 12u);
+  EXPECT_EQ(std::ranges::count_if(steps.all, &Step::isPlain), 4);
+  EXPECT_EQ(steps.afterWarmUp().size(), 12u);
+  const std::vector<Step> steady = steps.steady();
+  ASSERT_EQ(steady.size(), 8u);
+  EXPECT_EQ(steady[3].endNs, 400) << "its iteration ends where the plain one begins";
+  EXPECT_EQ(steady[4].startNs, 800);
+}
+
+TEST_F(StepsTest, WhatHappensInAPlainStepIsInNoStep) {
+  for (TimeNs i = 0; i < 12; ++i) marker(100 * i, 90, 4 <= i && i < 8 ? "plain step" : "step", "step");
+  const StepSpans spans(found(), {0, 1200});
+  EXPECT_TRUE(spans.hold(390));
+  EXPECT_FALSE(spans.hold(410));
+  EXPECT_FALSE(spans.hold(790));
+  EXPECT_TRUE(spans.hold(810));
+  EXPECT_EQ(spans.foldedName("plain step"), "step");
 }
 
 TEST(StepMarkers, NamesAreDistinguished) {

@@ -146,6 +146,19 @@ TEST(SummarySection, ThePartsOfTheCostOfRecordingAreATable) {
   EXPECT_EQ(jsonAt(analysis, "/self_overhead/parts/0/events"), "4000");
 }
 
+TEST(SummarySection, PlainStepsShowTheCostOfDetail) {
+  Analysis analysis = withSteps(10);
+  analysis.of<SelfOverhead>() = {
+      .known = true, .parts = {}, .nsPerStep = 200'000, .detailNsPerStep = 4'000'000, .plainSteps = 380};
+  // 0.2 of 10 ms.
+  EXPECT_THAT(
+      withoutBreaks(sectionText(analysis, "summary")),
+      HasSubstr("Recording added about 200 µs to a step (2.0 %): 4.00 ms to each that it recorded in detail, and "
+                "little to the 380 plain ones that show this; ± marks"));
+  EXPECT_EQ(jsonAt(analysis, "/self_overhead/detail_ns_per_step"), "4000000");
+  EXPECT_EQ(jsonAt(analysis, "/self_overhead/plain_steps"), "380");
+}
+
 TEST(SummarySection, WithoutDevicesSaysThatThereIsNoLedger) {
   EXPECT_EQ(sectionText(withoutResults(), "summary"),
             "run.lcn · 0 ns · no steps · no device\n\n"

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: The Lacuna authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which steps of a training are recorded in detail. In a plain step operators, modules and allocations are not watched:
+they are most of the events, and most of what recording costs. All else is recorded, and all of what lies between steps.
+
+Plain steps also show how long a step takes without these events. So the report knows their cost, and need not estimate
+it."""
+
+FIRST = 50  # steps in detail: the warm-up, and enough behind it for the report
+EVERY = 400  # steps; of each such stretch behind the first steps
+AGAIN = 20  # the last ones are in detail, a twentieth
+
+
+def is_plain(index):
+    """By its number alone, so that the same steps of all ranks and of two runs are plain."""
+    return index >= FIRST and (index - FIRST) % EVERY < EVERY - AGAIN
+
+
+class Detail:
+    """Switches the watchers off where a plain step begins, and on again where it ends."""
+
+    def __init__(self, emitter, modules):
+        self.emitter = emitter
+        self.modules = modules  # None where they are not watched
+        self.plain = False
+        self.paused = False  # the modules
+
+    def step_begins(self, index):
+        self.plain = is_plain(index)
+        if self.plain:
+            self.emitter.detail(0)
+            self.paused = self.modules is not None and self.modules.pause()
+        return self.plain
+
+    def step_ends(self):
+        if not self.plain:
+            return
+        self.plain = False
+        self.emitter.detail(1)
+        if self.paused:
+            self.modules.resume()
