@@ -71,7 +71,9 @@ struct Header {
   char name[64];
   char commandLine[1024];
   std::int32_t rank;
-  std::uint32_t unused;
+  /// The highest number of a thread's entry that was ever taken. A drainer reads no further while the process lives; 0:
+  /// all.
+  std::atomic<std::uint32_t> entriesUsed;
   std::uint32_t maxSegments;
   std::uint32_t flightRecorder;
   std::uint64_t pidNamespace;  ///< in which osPid and parentPid are numbers, and all thread ids

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace lacuna::prof::recording {
 namespace {
 
-constexpr auto kSearchEvery = std::chrono::milliseconds(10);
+constexpr auto kSearchEvery = std::chrono::milliseconds(40);
 constexpr auto kLifeCheckEvery = std::chrono::milliseconds(50);
 /// Each time, what was read since goes into the trace as blocks of their own.
 constexpr auto kRetryEvery = std::chrono::milliseconds(100);

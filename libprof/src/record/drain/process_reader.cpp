@@ -123,7 +123,10 @@ bool ProcessReader::drain(const ClockLine& clock, const Tick& tick, bool all) {
   bool any = false;
   ++pass_;
   growing_ = file_.shared() && !all && !flightRecorder();
-  for (std::uint32_t index = 1; index <= kMaxThreads; ++index) {
+  // All of them would be half a megabyte in each pass, most of it never used.
+  const std::uint32_t used = all ? 0 : header().entriesUsed.load(std::memory_order_acquire);
+  const std::uint32_t last = used == 0 ? kMaxThreads : std::min(used, kMaxThreads);
+  for (std::uint32_t index = 1; index <= last; ++index) {
     ThreadEntry& entry = view().thread(index);
     const EntryState state = entry.state.load(std::memory_order_acquire);
     if (state == EntryState::Free) continue;

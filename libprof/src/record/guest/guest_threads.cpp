@@ -270,11 +270,16 @@ bool takeEntry(Mapping& mapping) {
   static std::atomic<std::uint32_t> hint;
   const std::uint32_t from = hint.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < kMaxThreads; ++i) {
-    ThreadEntry& entry = mapping.view.thread(1 + (from + i) % kMaxThreads);
+    const std::uint32_t number = 1 + (from + i) % kMaxThreads;
+    ThreadEntry& entry = mapping.view.thread(number);
     EntryState free = EntryState::Free;
     if (entry.state.load(std::memory_order_relaxed) != EntryState::Free ||
         !entry.state.compare_exchange_strong(free, EntryState::Live, std::memory_order_acq_rel)) {
       continue;
+    }
+    std::atomic<std::uint32_t>& used = mapping.view.header().entriesUsed;
+    std::uint32_t most = used.load(std::memory_order_relaxed);
+    while (most < number && !used.compare_exchange_weak(most, number, std::memory_order_release)) {
     }
     entry.osTid = static_cast<std::uint32_t>(syscall(SYS_gettid));
     entry.startStamp = stamp(mapping);
