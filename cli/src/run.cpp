@@ -397,8 +397,8 @@ void addRun(CLI::App& app, int& code) {
   run.flag("--no-torch", typed->noTorch,
            "Leave Python programs alone: neither PyTorch nor lines of Python are recorded");
   run.option("--detail", typed->detail,
-             "Steps of a PyTorch program to record with operators, modules and allocations: all, or some, the first 50 "
-             "and then 20 of every 400, which keeps a long training quick (default: some; all where only a part of "
+             "Steps of a PyTorch program to record with operators, modules and allocations: all, or some, the first "
+             "40 and then 20 of every 400, which keeps a long training quick (default: some; all where only a part of "
              "the program is recorded)")
       .typeName("WHICH")
       .notEmpty()

@@ -6,7 +6,7 @@ they are most of the events, and most of what recording costs. All else is recor
 Plain steps also show how long a step takes without these events. So the report knows their cost, and need not estimate
 it."""
 
-FIRST = 50  # steps in detail: the warm-up, and enough behind it for the report
+FIRST = 40  # steps in detail: the warm-up, and enough behind it, one after the other, for a replay
 EVERY = 400  # steps; of each such stretch behind the first steps
 AGAIN = 20  # the last ones are in detail, a twentieth
 

@@ -203,6 +203,19 @@ bool Outcome::isWorthTelling(const Finding& finding) const {
   return facts_.isWorthActing(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
 }
 
+/// Plain steps show what all bands of a step should add up to. Those of a cost are then as much too large or too small.
+void Outcome::addRecording(Finding& finding) const {
+  const Analysis& analysis = facts_.analysis;
+  const SelfOverhead& measured = analysis.of<SelfOverhead>();
+  const std::int64_t bandsNs = analysis.meanStepBands().totalNs();
+  finding.stepRecordingNs = measured.plainSteps > 0 ? measured.detailNsPerStep : bandsNs;
+  const double fit = bandsNs > 0 ? static_cast<double>(finding.stepRecordingNs) / static_cast<double>(bandsNs) : 1;
+  // Where no entry of the ledger shows how much that is of this cost, it is as much as of the step.
+  const bool isKnown = !facts_.rule().prices.empty() && finding.costNsPerStep > 0 && bandsNs > 0;
+  finding.recordedShare = isKnown ? std::min(1.0, fit * shareOf(finding.recordingNsPerStep, finding.costNsPerStep))
+                                  : shareOf(finding.stepRecordingNs, finding.fullStepNs);
+}
+
 void Outcome::finish(Finding finding) {
   const Analysis& analysis = facts_.analysis;
   finding.id = facts_.rule().id;
@@ -221,11 +234,7 @@ void Outcome::finish(Finding finding) {
     finding.gainChain.high.atMost(kLost, finding.costNsPerStep);
   takeGain(finding);
   finding.recordingNsPerStep = recordingIn(finding);
-  finding.stepRecordingNs = analysis.meanStepBands().totalNs();
-  // Where no entry of the ledger shows how much that is of this cost, it is as much as of the step.
-  const bool isKnown = !facts_.rule().prices.empty() && finding.costNsPerStep > 0;
-  finding.recordedShare = isKnown ? shareOf(finding.recordingNsPerStep, finding.costNsPerStep)
-                                  : shareOf(finding.stepRecordingNs, finding.fullStepNs);
+  addRecording(finding);
   const double weight = facts_.shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0)
     finding.severity = weight >= kHigh ? Severity::High : weight >= kMedium ? Severity::Medium : Severity::Low;

@@ -38,6 +38,7 @@ class Outcome {
  private:
   void predict(Finding& finding, std::span<const Change> changes) const;
   [[nodiscard]] std::int64_t baseOf(const Finding& finding, const Prediction& prediction) const;
+  void addRecording(Finding& finding) const;
   void finish(Finding finding);
   [[nodiscard]] bool isWorthTelling(const Finding& finding) const;
   [[nodiscard]] std::int64_t recordingIn(const Finding& finding) const;

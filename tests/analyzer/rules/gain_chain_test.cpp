@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
+#include <vector>
 
 #include "analyzer/rules/rule_runs.h"
 #include "lacuna/analyzer/findings.h"
@@ -134,6 +136,30 @@ TEST(MeasuredGain, MayDifferFromThatOfTheRecordedRun) {
   // All of a step is no more than a step, whatever the runs are like.
   finding.gainHighNsPerStep = 1'000;
   EXPECT_EQ(finding.measuredInterval().high, 1);
+}
+
+TEST(MeasuredGain, IsOfAStepAsLongAsPlainStepsShow) {
+  Analysis analysis = analysed({.hostPauseNs = 3'000'000});
+  const std::int64_t stepNs = analysis.meanStepNs();
+  // By the costs of events recording took a hundredth of a step, half of it in host work. It took a fifth.
+  for (Ledger& bands : analysis.ledgers.bands.steps) {
+    bands.add(Cause::HostWork, stepNs / 200);
+    bands.add(Cause::Compute, stepNs / 200);
+  }
+  analysis.of<SelfOverhead>() = {
+      .known = true, .parts = {}, .nsPerStep = 0, .detailNsPerStep = stepNs / 5, .plainSteps = 10};
+  const std::vector<Finding> findings = findFindings(analysis, nullptr);
+  const auto found = std::ranges::find(findings, FindingId::HostWork, &Finding::id);
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ(found->stepRecordingNs, stepNs / 5);
+  const auto ratio = [](std::int64_t part, std::int64_t of) {
+    return static_cast<double>(part) / static_cast<double>(of);
+  };
+  EXPECT_GT(found->recordingNsPerStep, 0);
+  EXPECT_NEAR(found->recordedShare, 20 * ratio(found->recordingNsPerStep, found->costNsPerStep), 0.001);
+  analysis.of<SelfOverhead>().plainSteps = 0;
+  const std::vector<Finding> estimated = findFindings(analysis, nullptr);
+  EXPECT_NEAR(ratio(estimated.front().stepRecordingNs, stepNs), 0.01, 0.001) << "without plain steps";
 }
 
 TEST(MeasuredGain, IsOfAStepWithoutRecording) {

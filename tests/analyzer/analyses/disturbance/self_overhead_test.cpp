@@ -124,6 +124,31 @@ TEST(SelfOverhead, IsMeasuredAgainstPlainSteps) {
   EXPECT_NEAR(static_cast<double>(overhead.nsPerStep), 100, 3) << "half of the steps are plain";
 }
 
+TEST(SelfOverhead, OfUnevenStepsIsWhatTheirEventsCost) {
+  // Every other step takes a tenth, so that the medians differ by chance; the events of a step take 30 ns.
+  StoreBuilder builder;
+  builder.append(Environment{.key = builder.intern("self.cost.range"), .value = builder.intern("30")});
+  builder.append(Device{.id = DeviceId(1), .kind = DeviceKind::Cpu});
+  builder.append(Queue{.id = QueueId(1), .device = DeviceId(1), .process = {}, .nativeId = 0, .name = {}});
+  TimeNs at = 0;
+  for (int i = 0; i < 61; ++i) {
+    const bool isPlain = 20 <= i && i < 40;
+    const TimeNs dur = i % 2 == 0 ? 1'000 : isPlain ? 100 : 400;
+    builder.append(Range{.startNs = at,
+                         .durNs = dur,
+                         .thread = ThreadId(1),
+                         .category = builder.intern("step"),
+                         .name = builder.intern(isPlain ? "plain step" : "step")});
+    if (!isPlain) builder.append(Kernel{.startNs = at, .durNs = dur - 10, .queue = QueueId(1), .device = DeviceId(1)});
+    at += dur;
+  }
+  const auto analysis = analyse(builder.build());
+  ASSERT_TRUE(analysis);
+  const auto bandsNs = static_cast<double>(analysis->meanStepBands().totalNs());
+  ASSERT_GT(bandsNs, 0);
+  EXPECT_NEAR(static_cast<double>(analysis->of<SelfOverhead>().detailNsPerStep), bandsNs, 0.5 * bandsNs);
+}
+
 TEST(SelfOverhead, IsNoGainOfTime) {
   const auto analysis = analyse(withPlainSteps(1'100));
   ASSERT_TRUE(analysis);
