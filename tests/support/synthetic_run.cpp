@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lacuna/analyzer/store.h"
@@ -67,6 +68,7 @@ class Rank {
 
   void range(ThreadId thread, TimeNs start, TimeNs end, const char* category, const std::string& name,
              const char* text = "") {
+    if (isPlain_ && std::string_view(category) == "cpu_op") return;
     out_.append(rangeRow(thread, start, end, category, name, text));
   }
   void loaderRange(ThreadId thread, TimeNs start, TimeNs end, const char* stage, int batch) {
@@ -110,9 +112,12 @@ class Rank {
     if (!plan_.callerWorks) host_ += plan_.launchNs + longerNs;
     const TimeNs start = plan_.callerWorks ? begin : enqueue(queue, durNs, notBefore);
     if (plan_.callsWork) host_ = start + durNs + 1'000;
-    call(begin, host_, "cudaLaunchKernel", ++correlation_);
+    ++correlation_;
+    const bool isRecorded = !isPlain_ || !plan_.cpuDevice;
+    if (isRecorded) call(begin, host_, "cudaLaunchKernel", correlation_);
     if (plan_.callerWorks) host_ = computeFree_ = start + durNs;
     if (queue == compute_) computeEnds_.push_back(start + durNs);
+    if (!isRecorded) return;
     out_.append(Kernel{.startNs = start,
                        .durNs = durNs,
                        .queue = queue,
@@ -127,6 +132,7 @@ class Rank {
     range(thread_, begin, host_, "cpu_op", around);
   }
   void memory(MemoryAction action, std::uint64_t address, std::uint64_t bytes, MemoryRole role, const char* op) {
+    if (isPlain_ && action == MemoryAction::Allocate) return;
     out_.append(Allocation{.timeNs = host_,
                            .thread = thread_,
                            .device = device_,
@@ -170,6 +176,7 @@ class Rank {
   TimeNs setUpUntil_ = 0;
   TimeNs computeFree_ = 0;
   TimeNs networkFree_ = 0;
+  bool isPlain_ = false;  ///< the step that runs
   std::uint64_t correlation_ = 0;
   std::uint64_t kernels_ = 0;
   std::vector<TimeNs> computeEnds_;
@@ -412,6 +419,7 @@ void Rank::useMemory(int step) {
 
 void Rank::runStep(int step) {
   host_ += plan_.betweenStepsNs;
+  isPlain_ = plan_.plainFrom <= step && step < plan_.plainUntil;
   TimeNs begin = host_;
   waitForBatch(step);
   if (!plan_.waitIsMarked) begin = host_;
@@ -459,7 +467,8 @@ void Rank::runStep(int step) {
   // A host that runs ahead is held back by the driver; here by the end of the step before the last.
   if (plan_.queueRoom == 0) host_ = std::max(host_, computeFree_ - 2 * plan_.operators * plan_.kernelNs);
   if (!plan_.stepsMarked) return;
-  range(thread_, begin, host_, "step", plan_.numberedSteps ? "batch " + std::to_string(step) : "step");
+  const char* name = isPlain_ ? "plain step" : "step";
+  range(thread_, begin, host_, "step", plan_.numberedSteps ? "batch " + std::to_string(step) : name);
 }
 
 }  // namespace

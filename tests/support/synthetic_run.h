@@ -83,7 +83,9 @@ struct RunPlan {
       nullptr;              ///< what the wait for a batch is called where no stage of its preparation is recorded
   std::int64_t readNs = 0;  ///< a call of the operating system, after a synchronisation; sleeps `asleepNs` besides
   int stepsPerEpoch = 0;  ///< workers are processes that are started anew for each epoch; 0: they are threads and stay
-  std::int64_t restartNs = 0;       ///< with `stepsPerEpoch`: until a new worker is there
+  std::int64_t restartNs = 0;  ///< with `stepsPerEpoch`: until a new worker is there
+  int plainFrom = 0,
+      plainUntil = 0;               ///< these steps are plain: without operators, allocations and work of a CPU device
   int syncEverySteps = 1;           ///< what waits for the device at the end of a step does so only every so many steps
   std::int64_t loadsCodeNs = 0;     ///< how much longer the first launch call of a step takes
   std::uint64_t largeBytes = 0;     ///< of one more activation, each step

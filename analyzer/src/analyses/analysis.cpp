@@ -15,6 +15,12 @@ std::int64_t Analysis::stepCount() const {
   return std::max<std::int64_t>(1, count);
 }
 
+std::int64_t Analysis::everyStepCount() const {
+  std::int64_t count = 0;
+  for (const Step& step : steps.all) count += step.within(window) ? 1 : 0;
+  return std::max<std::int64_t>(1, count);
+}
+
 std::int64_t Analysis::processCount() const {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(scope.only.processes.size()));
 }

@@ -29,6 +29,13 @@ inline Steps shownSteps(const Analysis& analysis) {
   return steps;
 }
 
+inline bool showsPlainSteps(const Analysis& analysis) {
+  const auto [first, last] = shownRange(analysis);
+  const auto from = analysis.steps.all.begin();
+  return std::any_of(from + static_cast<std::ptrdiff_t>(first), from + static_cast<std::ptrdiff_t>(last),
+                     [](const Step& step) { return step.isPlain; });
+}
+
 /// The base of a ledger's shares, and of its times a step: these differ where a run has more than steady steps.
 struct LedgerColumns {
   std::string_view shares, times;

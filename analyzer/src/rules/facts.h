@@ -44,9 +44,13 @@ class Facts {
   [[nodiscard]] std::int64_t perStep(std::int64_t ns) const {
     return ns / (analysis.stepCount() * analysis.processCount());
   }
-  /// The same as a sum whose parts can be shown.
-  [[nodiscard]] GainSum sharedBySteps(std::string_view name, std::int64_t ns) const {
-    return GainSum(name, ns).over("steps of all processes", analysis.stepCount() * analysis.processCount());
+  /// The same of what is recorded in plain steps, too.
+  [[nodiscard]] std::int64_t perEveryStep(std::int64_t ns) const {
+    return ns / (analysis.everyStepCount() * analysis.processCount());
+  }
+  /// That as a sum whose parts can be shown.
+  [[nodiscard]] GainSum sharedByEveryStep(std::string_view name, std::int64_t ns) const {
+    return GainSum(name, ns).over("steps of all processes", analysis.everyStepCount() * analysis.processCount());
   }
   /// The same of the devices' time: the mean over them.
   [[nodiscard]] std::int64_t perStepOfDevice(std::int64_t ns) const {

@@ -154,6 +154,8 @@ struct Analysis {
 
   /// Steps that the per-step figures refer to; 1 when there are none, so that figures are for the whole run.
   [[nodiscard]] std::int64_t stepCount() const;
+  /// The same with the plain ones, for what they record, too.
+  [[nodiscard]] std::int64_t everyStepCount() const;
   /// Processes that fill the devices' queues; 1 when there are none.
   [[nodiscard]] std::int64_t processCount() const;
   /// The median step, in ns of the host's clock; without steps, the window.

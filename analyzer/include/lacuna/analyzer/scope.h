@@ -184,6 +184,8 @@ class StepSpans {
 
   [[nodiscard]] bool everything() const { return spans_.empty(); }
   [[nodiscard]] bool hold(prof::TimeNs at) const;
+  /// The same of all moments from the first of these to the second.
+  [[nodiscard]] bool holdAll(prof::TimeWindow stretch) const;
   /// Steps that are numbered each by its name are one thing: what to call a range of that name.
   [[nodiscard]] std::string_view foldedName(std::string_view name) const;
 

@@ -304,9 +304,8 @@ void addMeasured(const Analysis& analysis, SelfOverhead& overhead) {
 }
 
 prof::Status compute(Analysis& analysis) {
-  const std::int64_t steps =
-      std::ranges::count_if(analysis.steps.all, [&](const Step& step) { return step.within(analysis.window); });
-  auto overhead = selfOverheadOf(*analysis.store, analysis.window, steps, analysis.scope, workStretch(analysis));
+  auto overhead = selfOverheadOf(*analysis.store, analysis.window, analysis.everyStepCount(), analysis.scope,
+                                 workStretch(analysis));
   if (overhead) addMeasured(analysis, *overhead);
   return keep(analysis, std::move(overhead));
 }

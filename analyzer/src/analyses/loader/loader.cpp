@@ -295,8 +295,9 @@ prof::Result<double> cpuShareOfConsumer(const Analysis& analysis) {
   const prof::TimeWindow window{steady.front().startNs, steady.back().endNs};
   const auto wanted = wantedNs(*analysis.store, std::array{analysis.steps.thread}, window);
   if (!wanted || *wanted < 0) return wanted;
-  const double stepNs = static_cast<double>(window.endNs - window.startNs) / static_cast<double>(steady.size());
-  const double asleepNs = stepNs - *wanted / static_cast<double>(steady.size());
+  // Counters are of plain steps, too.
+  const auto steps = static_cast<double>(steady.back().index - steady.front().index + 1);
+  const double asleepNs = (static_cast<double>(window.endNs - window.startNs) - *wanted) / steps;
   const double waitNs = static_cast<double>(analysis.of<LoaderStats>().stepWaitNs) /
                         static_cast<double>(std::max<std::int64_t>(1, analysis.stepCount()));
   return waitNs <= 0 ? -1 : std::clamp(1 - asleepNs / waitNs, 0.0, 1.0);

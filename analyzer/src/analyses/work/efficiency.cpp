@@ -252,10 +252,22 @@ namespace {
 
 constexpr std::array kInputs{&parts::operators, &parts::kernels};
 
+/// The part of the window whose operators are recorded: not that of plain steps.
+double shareInDetail(const Analysis& analysis) {
+  const auto wholeNs = static_cast<double>(analysis.window.endNs - analysis.window.startNs);
+  std::int64_t plainNs = 0;
+  for (const Step& step : analysis.steps.all) {
+    if (step.isPlain && step.within(analysis.window)) prof::addTo(plainNs, step.durNs());
+  }
+  return wholeNs <= 0 ? 1 : 1 - static_cast<double>(plainNs) / wholeNs;
+}
+
 prof::Status compute(Analysis& analysis) {
-  return keep(analysis,
-              efficiencyStats(*analysis.store, analysis.window, analysis.devices,
-                              analysis.of<OperatorTables>().byShapes, analysis.of<KernelTable>(), analysis.scope.only));
+  auto stats = efficiencyStats(*analysis.store, analysis.window, analysis.devices,
+                               analysis.of<OperatorTables>().byShapes, analysis.of<KernelTable>(), analysis.scope.only);
+  const double share = shareInDetail(analysis);
+  if (stats && stats->mfu > 0 && share > 0) stats->mfu /= share;
+  return keep(analysis, std::move(stats));
 }
 
 }  // namespace

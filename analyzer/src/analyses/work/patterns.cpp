@@ -69,8 +69,8 @@ Phases phasesOf(const Store& store, const Timeline& timeline) {
 /// Finds loops that one operator would do, in the launches of one queue.
 class LoopStats {
  public:
-  LoopStats(const Store& store, PatternStats& stats)
-      : stats_(stats), repeats_(store, [this](const Repeats::Run& run) { add(run); }) {}
+  LoopStats(const Store& store, const StepSpans& steps, PatternStats& stats)
+      : steps_(steps), stats_(stats), repeats_(store, [this](const Repeats::Run& run) { add(run); }) {}
   LoopStats(const LoopStats&) = delete;
 
   void add(const DeviceSpan& span, const HostSpan* launch) {
@@ -88,13 +88,18 @@ class LoopStats {
   void add(const Repeats::Run& run) {
     stats_.repeatedLaunches += run.to - run.from;
     for (std::size_t i = run.from; i < run.to; ++i) prof::addTo(stats_.repeatedDeviceNs, kernels_[i].durNs);
-    prof::addTo(stats_.repeatedHostNs, kernels_[run.to - 1].launchedNs - kernels_[run.from].launchedNs);
+    // Where a plain step or a pause lies between two launches, the host does something else there.
+    for (std::size_t i = run.from + 1; i < run.to; ++i) {
+      const TimeWindow between{kernels_[i - 1].launchedNs, kernels_[i].launchedNs};
+      if (steps_.holdAll(between)) prof::addTo(stats_.repeatedHostNs, between.endNs - between.startNs);
+    }
     const std::size_t rounds = (run.to - run.from) / run.period;
     if (rounds <= stats_.mostRepeats) return;
     stats_.mostRepeats = rounds;
     stats_.repeatedSequence = repeats_.sequenceOf(run);
   }
 
+  const StepSpans& steps_;
   PatternStats& stats_;
   std::vector<Launched> kernels_;
   Repeats repeats_;
@@ -169,7 +174,7 @@ PatternStats launchPatterns(const Store& store, const Timeline& timeline, const 
     // The runtime's work for itself is no loop of the program.
     const bool upkeep = launch != nullptr && store.text(launch->name) == prof::kUpkeepCall;
     if (span.kind == DeviceSpanKind::Kernel && !upkeep)
-      loops.try_emplace(span.queue, store, stats).first->second.add(span, launch);
+      loops.try_emplace(span.queue, store, steps, stats).first->second.add(span, launch);
     if (span.kind == DeviceSpanKind::Kernel && checksNumbers(store.text(span.name))) ++stats.numberChecks;
     if (launch == nullptr) continue;
     const bool clears =

@@ -50,10 +50,15 @@ std::string_view StepSpans::foldedName(std::string_view name) const {
 }
 
 bool StepSpans::hold(prof::TimeNs at) const {
+  return holdAll({at, at});
+}
+
+bool StepSpans::holdAll(prof::TimeWindow stretch) const {
   if (spans_.empty()) return true;
-  const auto after = std::partition_point(spans_.begin(), spans_.end(),
-                                          [&](const prof::TimeWindow& span) { return span.endNs <= at; });
-  return after != spans_.end() && after->startNs <= at;
+  const auto after = std::partition_point(spans_.begin(), spans_.end(), [&](const prof::TimeWindow& span) {
+    return span.endNs <= stretch.startNs;
+  });
+  return after != spans_.end() && after->startNs <= stretch.startNs && stretch.endNs <= after->endNs;
 }
 
 }  // namespace lacuna::analyzer

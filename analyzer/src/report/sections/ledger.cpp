@@ -108,6 +108,7 @@ std::string ledgerWindowLine(const Analysis& analysis) {
                         ? fmt::format("of {} between the first and the last device work", total)
                         : fmt::format("of {} of {} devices, between the first and the last work of each", total,
                                       analysis.devices.size());
+  if (showsPlainSteps(analysis)) out += ", without the plain steps";
   for (const auto& [stretch, where] : {std::pair(&analysis.of<StretchesWithoutDevices>().before, "before"),
                                        std::pair(&analysis.of<StretchesWithoutDevices>().after, "after")}) {
     if (100 * stretch->ns < analysis.window.endNs - analysis.window.startNs || stretch->ns == 0) continue;

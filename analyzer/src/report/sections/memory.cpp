@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/devices.h"
+#include "analysis/shown_steps.h"
 #include "lacuna/analyzer/memory.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
@@ -299,6 +300,12 @@ std::string otherMemories(const Analysis& analysis) {
                      prof::countText(analysis.of<MemoryTables>().devices.size() - shown, "further device"));
 }
 
+/// Explains the falls of the curve.
+std::string plainStepsNote(const Analysis& analysis) {
+  return showsPlainSteps(analysis) ? "what plain steps allocate is not recorded: there the curve falls to what stays"
+                                   : "";
+}
+
 Lines memoryLines(const Analysis& analysis, int width, int rows) {
   Lines out;
   if (!analysis.of<MemoryTables>().all.present) return out;
@@ -317,7 +324,9 @@ Lines memoryLines(const Analysis& analysis, int width, int rows) {
       out.push_back(allocatorLine(memory.device->allocator));
     if (full) addEdits(analysis, memory, width, rows, out);
   }
-  if (const std::string others = otherMemories(analysis); !others.empty()) out.push_back(" " + others);
+  for (const std::string& note : {plainStepsNote(analysis), otherMemories(analysis)}) {
+    if (!note.empty()) out.push_back(" " + note);
+  }
   return out;
 }
 
@@ -367,7 +376,9 @@ void html(HtmlPage& page, const Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.of<MemoryTables>().byDevice.size(); ++i)
     drawMemory(page, analysis.of<MemoryTables>().byDevice[i],
                whoseMemory(analysis, labels, analysis.of<MemoryTables>().devices[i].device));
-  if (const std::string others = otherMemories(analysis); !others.empty()) page.notes({others});
+  for (const std::string& note : {plainStepsNote(analysis), otherMemories(analysis)}) {
+    if (!note.empty()) page.notes({note});
+  }
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ constexpr std::array kPrices{Cause::LoaderWait};
 
 void detect(const Facts& facts, Outcome& out) {
   const LoaderStats& loader = facts.analysis.of<LoaderStats>();
-  const GainSum gain = facts.sharedBySteps("waits for new workers", loader.restartNs);
+  const GainSum gain = facts.sharedByEveryStep("waits for new workers", loader.restartNs);
   const std::int64_t cost = gain.value();
   const std::int64_t stepNs = facts.analysis.meanStepNs() + cost - facts.perStep(loader.stepRestartNs);
   if (loader.restarts == 0 || static_cast<double>(cost) < kStall * static_cast<double>(stepNs)) return;

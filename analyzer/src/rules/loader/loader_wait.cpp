@@ -89,7 +89,7 @@ struct LoaderWaits {
 /// Without the waits for workers that are started, which another finding prices.
 LoaderWaits waitsOf(const Facts& facts, std::int64_t restartsNs) {
   const LoaderStats& loader = facts.analysis.of<LoaderStats>();
-  const std::int64_t restartsInPausesNs = facts.perStep(loader.restartNs - loader.stepRestartNs);
+  const std::int64_t restartsInPausesNs = facts.perEveryStep(loader.restartNs - loader.stepRestartNs);
   LoaderWaits waits{.inStepNs = facts.costOf(Cause::LoaderWait) - restartsNs,
                     .inPausesNs = std::max<std::int64_t>(0, facts.pausesOf(Cause::LoaderWait) - restartsInPausesNs)};
   std::int64_t iterationNs = facts.analysis.meanStepNs();

@@ -92,6 +92,7 @@ TEST(AnalysisSteps, CountIsOfThoseInTheWindowAndNeverZero) {
   EXPECT_EQ(ofSteps("wwss").stepCount(), 4) << "those of the warm-up too";
   EXPECT_EQ(ofSteps("wwss", {20, 50}).stepCount(), 2);
   EXPECT_EQ(ofSteps("wwss", {21, 29}).stepCount(), 1);
+  EXPECT_EQ(ofSteps("wsppps").everyStepCount(), 6);
   EXPECT_EQ(ofSteps("wsppps").stepCount(), 3) << "what a step does is not recorded of plain ones";
   Analysis analysis;
   EXPECT_EQ(analysis.processCount(), 1);
