@@ -55,9 +55,8 @@ bool StepSpans::hold(prof::TimeNs at) const {
 
 bool StepSpans::holdAll(prof::TimeWindow stretch) const {
   if (spans_.empty()) return true;
-  const auto after = std::partition_point(spans_.begin(), spans_.end(), [&](const prof::TimeWindow& span) {
-    return span.endNs <= stretch.startNs;
-  });
+  const auto after = std::partition_point(spans_.begin(), spans_.end(),
+                                          [&](const prof::TimeWindow& span) { return span.endNs <= stretch.startNs; });
   return after != spans_.end() && after->startNs <= stretch.startNs && stretch.endNs <= after->endNs;
 }
 
