@@ -8,17 +8,24 @@
 #include "analyses/time/mean_step.h"
 
 namespace lacuna::analyzer {
+namespace {
 
-std::int64_t Analysis::stepCount() const {
-  std::int64_t count = 0;
-  for (const Step& step : steps.all) count += step.within(window) && !step.isPlain ? 1 : 0;
+/// 1 where there are none.
+std::int64_t stepsIn(const Analysis& analysis, bool withPlain) {
+  const std::int64_t count = std::ranges::count_if(analysis.steps.all, [&](const Step& step) {
+    return step.within(analysis.window) && (withPlain || !step.isPlain);
+  });
   return std::max<std::int64_t>(1, count);
 }
 
+}  // namespace
+
+std::int64_t Analysis::stepCount() const {
+  return stepsIn(*this, false);
+}
+
 std::int64_t Analysis::everyStepCount() const {
-  std::int64_t count = 0;
-  for (const Step& step : steps.all) count += step.within(window) ? 1 : 0;
-  return std::max<std::int64_t>(1, count);
+  return stepsIn(*this, true);
 }
 
 std::int64_t Analysis::processCount() const {

@@ -48,7 +48,7 @@ class Facts {
   [[nodiscard]] std::int64_t perEveryStep(std::int64_t ns) const {
     return ns / (analysis.everyStepCount() * analysis.processCount());
   }
-  /// That as a sum whose parts can be shown.
+  /// The same figure as a sum whose parts can be shown.
   [[nodiscard]] GainSum sharedByEveryStep(std::string_view name, std::int64_t ns) const {
     return GainSum(name, ns).over("steps of all processes", analysis.everyStepCount() * analysis.processCount());
   }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kFirst = 40, kPlain = 60, kLast = 20;
 
-/// The same run with many more steps, most of which are plain.
+/// The same run with more steps. Half of all steps are plain.
 RunPlan withPlainSteps(RunPlan plan) {
   plan.steps = kFirst + kPlain + kLast;
   plan.plainFrom = kFirst;

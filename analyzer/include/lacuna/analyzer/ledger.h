@@ -126,10 +126,10 @@ struct SelfOverhead {
   std::vector<OverheadPart> parts;
   /// In all threads of processes with steps or devices together; the mean over all steps, plain ones too.
   std::int64_t nsPerStep = 0;
-  /// By how much steps in detail are longer than plain ones, of which there are so many; 0 and 0 where too few of
-  /// either were recorded. This is measured, whatever the parts are estimated at.
+  /// How much longer a step in detail is than a plain one: measured, and weighed with the sum of its bands. 0 where too
+  /// few of either were recorded.
   std::int64_t detailNsPerStep = 0;
-  std::size_t plainSteps = 0;
+  std::size_t plainSteps = 0;  ///< that were compared
 
   /// The part of nsPerStep that the recorder's use of cores costs.
   [[nodiscard]] std::int64_t coresNsPerStep() const;

@@ -272,8 +272,8 @@ Measured medianWithError(std::vector<std::int64_t> values) {
           kDeviationToError * static_cast<double>(medianOf(std::move(values))) / std::sqrt(count)};
 }
 
-/// What the bands of a step add up to differs by this part from what recording takes. Measured: the root mean square of
-/// eleven drawn PyTorch programs whose steps were even enough to tell.
+/// The error of a step's bands, as a part of their sum. Measured: the root mean square of eleven drawn PyTorch programs
+/// with even steps.
 constexpr double kBandsDiffer = 0.5;
 
 /// The mean of both figures, weighted by how sure they are.

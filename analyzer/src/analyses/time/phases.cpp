@@ -123,7 +123,7 @@ namespace of_phases {
 namespace {
 
 prof::Status compute(Analysis& analysis) {
-  // What is a phase is recorded in plain steps, too.
+  // Plain steps record these phases, too.
   std::vector<Step> steady;
   for (const Step& step : analysis.steps.afterWarmUp()) {
     if (step.within(analysis.window)) steady.push_back(step);

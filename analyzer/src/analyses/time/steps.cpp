@@ -27,7 +27,7 @@ using prof::TimeNs;
 /// The domain of steps that the program marks itself, with lacuna.step() of the Python package.
 constexpr std::string_view kProgramStepDomain = "lacuna";
 
-/// What the watcher of PyTorch calls a step in which it watches no operator, module or allocation.
+/// The hook for PyTorch gives this name to a step in which it watches no operator, module or allocation.
 constexpr std::string_view kPlainStep = "plain step";
 
 /// The rank of its steps.

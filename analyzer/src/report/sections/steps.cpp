@@ -172,7 +172,7 @@ void html(HtmlPage& page, const Analysis& analysis) {
     std::int64_t dur = 0;
     std::int64_t recording = 0;
     const std::size_t end = std::min(all.size(), (c + 1) * group);
-    // Of plain steps only the length is known.
+    // A plain step has a length and no ledger.
     const bool onlyPlain = std::all_of(all.begin() + static_cast<std::ptrdiff_t>(c * group),
                                        all.begin() + static_cast<std::ptrdiff_t>(end), std::mem_fn(&Step::isPlain));
     std::int64_t count = 0;
