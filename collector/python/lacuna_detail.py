@@ -6,6 +6,8 @@ they are most of the events, and most of what recording costs. All else is recor
 Plain steps also show how long a step takes without these events. So the report knows their cost, and need not estimate
 it."""
 
+import functools
+
 FIRST = 40  # steps in detail: the warm-up, and enough behind it, one after the other, for a replay
 EVERY = 400  # steps; of each such stretch behind the first steps
 AGAIN = 20  # the last ones are in detail, a twentieth
@@ -31,6 +33,19 @@ class Detail:
             self.emitter.detail(0)
             self.paused = self.modules is not None and self.modules.pause()
         return self.plain
+
+    def watch_evaluations(self, module):
+        """An evaluation may begin in a plain step: a batch is asked for, opens the step, and does not come. The evaluation
+        is recorded in detail, with what follows in that step."""
+        original = module.train
+
+        @functools.wraps(original)
+        def train(model, mode=True):
+            if not mode:
+                self.step_ends()
+            return original(model, mode)
+
+        module.train = train
 
     def step_ends(self):
         if not self.plain:

@@ -108,5 +108,6 @@ def watch(torch):
             install(torch, emitter, wanted_parts(os.environ.get("LACUNA_TORCH", "")), steps)
             if os.environ.get("LACUNA_DETAIL") == "some":
                 steps.detail = lacuna_detail.Detail(emitter, _modules)
+                steps.detail.watch_evaluations(torch.nn.Module)
     except Exception as error:
         print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)

@@ -135,6 +135,23 @@ class Detail(WithSteps):
         self.train(1)
         self.assertEqual(self.switched, [(at, "operators", 0), (at, "modules", 0), (behind, "operators", 1), (behind, "modules", 1)])
 
+    def test_is_switched_on_for_an_evaluation_that_begins_in_a_plain_step(self):
+        class Model:
+            def train(self, mode=True):
+                return self
+
+        self.steps.detail.watch_evaluations(Model)
+        at = lacuna_detail.FIRST
+        self.train(at)
+        self.steps.ask_for_batch()
+        self.switched.clear()
+        Model().train()
+        self.assertEqual(self.switched, [])
+        self.assertIsInstance(Model().train(False), Model)
+        self.assertEqual(self.switched, [(at, "operators", 1), (at, "modules", 1)])
+        Model().train(mode=False)
+        self.assertEqual(len(self.switched), 2)
+
     def test_leaves_modules_alone_that_are_not_watched(self):
         self.watches_modules = False
         self.train(lacuna_detail.FIRST + 1)
