@@ -143,11 +143,11 @@ if(LACUNA_CHECK_ONLY)
   endforeach()
 endif()
 
-# lacuna_unite(TARGET): compiles its files sixteen at a time; names in the anonymous namespaces of neighbours must differ.
+# lacuna_unite(TARGET): compiles its files up to 32 at a time; names in the anonymous namespaces of neighbours must differ.
 # Half the work or less: neighbours read the same headers and use the same templates.
 function(lacuna_unite target)
   if(LACUNA_UNITE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 32)
     # For the compiler such a file is a header, in which a class must not hold what only one file knows.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
     # Below 600 MB (kB here) it need not look for memory to use again, a twentieth of its time.
@@ -163,8 +163,24 @@ function(lacuna_precompile target)
     set(headers algorithm array cstdint functional map memory optional set string string_view unordered_map vector ${ARGN})
     if(LACUNA_CHECK_ONLY)
       list(FILTER headers EXCLUDE REGEX "^lacuna/")
+      list(APPEND headers atomic bit charconv chrono cmath condition_variable cstdio cstdlib cstring deque exception
+        filesystem fstream initializer_list iostream iterator limits mutex numeric queue random span sstream stdexcept
+        system_error thread tuple type_traits unordered_set utility variant)
+      list(REMOVE_DUPLICATES headers)
     endif()
     list(TRANSFORM headers REPLACE "(.+)" "<\\1>")
     target_precompile_headers(${target} PRIVATE ${headers})
+  endif()
+endfunction()
+
+# lacuna_precompile_once(TARGET GROUP [HEADERS…]): the same for programs with the same flags. The first of a group precompiles
+# the headers for all.
+function(lacuna_precompile_once target group)
+  get_property(first GLOBAL PROPERTY ${group})
+  if(first AND LACUNA_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    lacuna_precompile(${target} ${ARGN})
+    set_property(GLOBAL PROPERTY ${group} ${target})
   endif()
 endfunction()

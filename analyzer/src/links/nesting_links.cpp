@@ -13,7 +13,7 @@ using prof::TimeNs;
 /// The ranges of one thread or queue that may still enclose what comes. While two enclose a span, the later one is
 /// preferred. So a range that ends no later than its successor is of no more use: the ends fall strictly, and each
 /// range is pushed and popped once.
-class OpenRanges {
+class Enclosing {
  public:
   std::uint32_t push(TimeNs start, TimeNs end, std::uint32_t row) {
     while (!open_.empty() && (open_.back().end <= start || open_.back().end < end)) open_.pop_back();
@@ -77,7 +77,7 @@ class NestingBuilder {
           for (std::size_t i = 0; i < starts.size(); ++i) {
             if (kinds[i] == prof::RangeKind::StartEnd && !queues[i]) continue;
             before(starts[i]);
-            OpenRanges& open = queues[i] ? queues_[queues[i].value] : threads_[threads[i].value];
+            Enclosing& open = queues[i] ? queues_[queues[i].value] : threads_[threads[i].value];
             links_.parent[first + i] =
                 open.push(starts[i], starts[i] + lengths[i], static_cast<std::uint32_t>(first + i));
           }
@@ -89,7 +89,7 @@ class NestingBuilder {
 
   const Store& store_;
   const Links::Wanted& wanted_;
-  std::unordered_map<std::uint32_t, OpenRanges> threads_, queues_;
+  std::unordered_map<std::uint32_t, Enclosing> threads_, queues_;
   NestingLinks links_;
 };
 

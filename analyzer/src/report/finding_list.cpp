@@ -11,7 +11,6 @@
 #include "report/json_writer.h"
 #include "rules/places.h"
 #include "rules/registry.h"
-#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -25,7 +24,7 @@ std::string_view kindName(FindingKind kind) {
 std::string numberText(const Threshold& threshold) {
   switch (threshold.unit) {
     case Unit::Share:
-      return fmt::format("{:g} %", kPercent * threshold.value);
+      return fmt::format("{:g} %", prof::kPercent * threshold.value);
     case Unit::Ns:
       return prof::roundTimeText(threshold.value);
     case Unit::Bytes:
@@ -104,7 +103,7 @@ void writeRule(JsonWriter& json, const FindingRule& rule) {
 }
 
 std::string confidenceText(const Confidence& confidence) {
-  const std::string share = fmt::format("{:g} %", kPercent * confidence.value);
+  const std::string share = fmt::format("{:g} %", prof::kPercent * confidence.value);
   return confidence.when.empty() ? share : fmt::format("{} ({})", share, confidence.when);
 }
 
@@ -153,7 +152,7 @@ std::string findingTables() {
       out += fmt::format("| `{}` | {} | {} | {} |\n", rule->key, threshold.name, numberText(threshold), threshold.why);
     for (const Confidence& confidence : rule->confidences) {
       out += fmt::format("| `{}` | confidence{}{} | {:g} % | {} |\n", rule->key, confidence.when.empty() ? "" : ": ",
-                         confidence.when, kPercent * confidence.value, confidence.why);
+                         confidence.when, prof::kPercent * confidence.value, confidence.why);
     }
   }
   out += "\nNo finding prices these entries of the ledger:\n\n| entry | why |\n|---|---|\n";

@@ -10,7 +10,6 @@
 
 #include "lacuna/prof/amounts.h"
 #include "rules/engine.h"
-#include "rules/words.h"
 #include "whatif/interval.h"
 
 namespace lacuna::analyzer {
@@ -68,7 +67,7 @@ Finding::ShareInterval Finding::measuredInterval() const {
 
 std::string describeGain(const Finding& finding, std::string_view per) {
   if (finding.gainBasis == GainBasis::None) return "not predicted: " + finding.notPredicted;
-  const std::string sure = fmt::format("confidence {:.0f} %", kPercent * finding.confidence);
+  const std::string sure = fmt::format("confidence {:.0f} %", prof::kPercent * finding.confidence);
   if (finding.gainBasis == GainBasis::Bytes)
     return fmt::format("frees {}, {}", prof::bytesText(finding.predictedGainBytes), sure);
   if (finding.gainShare() < kShownAsNothing) {

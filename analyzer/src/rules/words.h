@@ -8,8 +8,6 @@
 
 namespace lacuna::analyzer {
 
-inline constexpr double kPercent = 100;
-
 /// A kernel's name without its return type, template arguments and parameters.
 std::string plainName(std::string_view kernel);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 #include "whatif/changes/registry.h"
 #include "whatif/core_sharing.h"
@@ -27,8 +28,6 @@ constexpr double kMostConfidence = 0.99;
 /// The replay adds and multiplies times freely: a trace of more than 52 days, which only a damaged clock makes, would
 /// leave it no room.
 constexpr std::int64_t kLongestNs = std::int64_t{1} << 52;
-/// Percent of a share.
-constexpr double kPercent = 100;
 
 double normalBelow(double x) {
   return std::erfc(-x / std::sqrt(2.0)) / 2;
@@ -299,7 +298,7 @@ class Predicting {
       out_.notes.push_back(fmt::format(
           "other programs took {:.0f} % of the time that this one's threads wanted to run: the prediction is for a "
           "machine as busy",
-          kPercent * model_.lostShare));
+          prof::kPercent * model_.lostShare));
     }
     const auto widen = prof::wholeOf<std::int64_t>(kSigmas * out_.doubt.sigma() *
                                                    static_cast<double>(std::max<std::int64_t>(1, step)));

@@ -17,15 +17,8 @@
 namespace lacuna::cli::tune {
 namespace {
 
-constexpr double kInPercent = 100;
-
-/// "12.3 %", with its sign.
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", kInPercent * share);
-}
-
 std::string predictedText(const Priced& priced) {
-  return priced.predicted ? percent(priced.gainShare) : "unknown";
+  return priced.predicted ? prof::shareText(priced.gainShare) : "unknown";
 }
 
 std::string measuredText(const Estimate& measured) {
@@ -33,10 +26,10 @@ std::string measuredText(const Estimate& measured) {
   // An interval wider than the step leaves everything possible. Two pairs that disagree give such a one.
   constexpr double kWidest = 1;
   if (measured.known && measured.high - measured.low > kWidest)
-    return fmt::format("{} (unsure)", percent(measured.share));
-  if (!measured.known) return fmt::format("{} (one pair)", percent(measured.share));
-  return fmt::format("{} ({:.1f} … {:.1f})", percent(measured.share), kInPercent * measured.low,
-                     kInPercent * measured.high);
+    return fmt::format("{} (unsure)", prof::shareText(measured.share));
+  if (!measured.known) return fmt::format("{} (one pair)", prof::shareText(measured.share));
+  return fmt::format("{} ({:.1f} … {:.1f})", prof::shareText(measured.share), prof::kPercent * measured.low,
+                     prof::kPercent * measured.high);
 }
 
 std::string reasonOf(const Judgement& judgement) {
@@ -90,7 +83,7 @@ std::string endingOf(const Result& result) {
   switch (result.ending) {
     case Ending::NothingLeft:
       return fmt::format("Nothing else is predicted to take {} off a step; less could not be shown here.",
-                         percent(result.leastShare));
+                         prof::shareText(result.leastShare));
     case Ending::Budget: {
       std::vector<std::string> left;
       for (const Priced& priced : result.left)
@@ -208,7 +201,7 @@ std::string barOf(std::string_view title, std::string_view kind, double ns, doub
   return fmt::format(
       "<tr><td>{}</td><td class=\"n\">{}</td><td style=\"width:30em\"><div class=\"bar {}\" style=\"width:{:.1f}%\">"
       "</div></td></tr>\n",
-      title, analyzer::xmlText(stepText(ns)), kind, longest > 0 ? kInPercent * ns / longest : 0);
+      title, analyzer::xmlText(stepText(ns)), kind, longest > 0 ? prof::kPercent * ns / longest : 0);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ std::string commandOf(int pid) {
   return line;
 }
 
-std::string remedyFor(int pid) {
+std::string remedyForPid(int pid) {
   const std::string command = commandOf(pid);
   return fmt::format("Remedy: start it again with: lacuna run --standby job -- {}",
                      command.empty() ? "PROGRAM" : command);
@@ -94,18 +94,18 @@ prof::Result<AttachPlan> planAttach(int pid) {
     std::error_code error;
     if (job && fs::exists(*page, error)) return AttachPlan{*job};
     return prof::Error{
-        fmt::format("process {} is on standby, but the lacuna run that kept it has ended. {}", pid, remedyFor(pid))};
+        fmt::format("process {} is on standby, but the lacuna run that kept it has ended. {}", pid, remedyForPid(pid))};
   }
   const auto python = pythonOf(pid);
   if (!python) {
     return prof::Error{
-        fmt::format("process {} is no Python program, and was not started by lacuna. {}", pid, remedyFor(pid))};
+        fmt::format("process {} is no Python program, and was not started by lacuna. {}", pid, remedyForPid(pid))};
   }
   const auto isTorch = [](const std::string& path) { return path.ends_with("/libtorch_cpu.so"); };
   return prof::Error{fmt::format(
       "process {} runs Python {}{} and was not started on standby. Lacuna does not force its code into such a process: "
       "that would interrupt it anywhere, also where it holds locks. {}",
-      pid, *python, mappedFileOf(pid, isTorch) ? " with PyTorch" : "", remedyFor(pid))};
+      pid, *python, mappedFileOf(pid, isTorch) ? " with PyTorch" : "", remedyForPid(pid))};
 }
 
 }  // namespace lacuna::collector

@@ -95,7 +95,6 @@ std::string countText(std::uint64_t count, std::string_view one, std::string_vie
 }
 
 std::string shareText(double share) {
-  constexpr double kPercent = 100;
   return fmt::format("{:.1f} %", kPercent * share);
 }
 

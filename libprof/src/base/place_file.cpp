@@ -35,7 +35,7 @@ int claimAndRename(const std::filesystem::path& from, const std::filesystem::pat
   return code;
 }
 
-constexpr std::string_view kUnfinished = "unfinished-";
+constexpr std::string_view kUnfinishedPrefix = "unfinished-";
 
 std::filesystem::path folderOf(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
@@ -50,8 +50,8 @@ void discard(const std::filesystem::path& path) {
 
 /// True when a process that is no more gave `name` to the unfinished file of that final name.
 bool isLeftover(std::string_view name, std::string_view finalName) {
-  if (!name.starts_with(kUnfinished)) return false;
-  name.remove_prefix(kUnfinished.size());
+  if (!name.starts_with(kUnfinishedPrefix)) return false;
+  name.remove_prefix(kUnfinishedPrefix.size());
   pid_t pid = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
   if (error != std::errc() || pid <= 0) return false;
@@ -125,7 +125,7 @@ std::filesystem::path unfinishedName(const std::filesystem::path& path) {
   const auto kind = std::filesystem::status(path, ignored).type();
   const bool isFile = kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
   if (!isFile || isOpenFile(path)) return path;
-  return folderOf(path) / fmt::format("{}{}-{}", kUnfinished, ::getpid(), path.filename().string());
+  return folderOf(path) / fmt::format("{}{}-{}", kUnfinishedPrefix, ::getpid(), path.filename().string());
 }
 
 Status writeAtomically(const std::filesystem::path& path,

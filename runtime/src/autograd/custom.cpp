@@ -15,7 +15,7 @@ struct CustomFunction::Parts {
 
 namespace {
 
-std::string describe(const Tensor& tensor) {
+std::string kindOf(const Tensor& tensor) {
   return std::string(name(tensor.dtype())) + tensor.shape().toString() + " on " + toString(tensor.device());
 }
 
@@ -35,8 +35,8 @@ void customBackward(Node& node, const Tensor* gradOutputs, Tensor* gradInputs) {
     const bool fits = given[i].shape() == inputs[i].shape() && given[i].dtype() == inputs[i].dtype() &&
                       given[i].device() == inputs[i].device();
     if (!fits) {
-      fail(op, "its backward gave " + describe(given[i]) + " as the gradient of input " + std::to_string(i) +
-                   ", which is " + describe(inputs[i]));
+      fail(op, "its backward gave " + kindOf(given[i]) + " as the gradient of input " + std::to_string(i) +
+                   ", which is " + kindOf(inputs[i]));
     }
     gradInputs[i] = given[i];
   }
@@ -62,9 +62,9 @@ void ownHandles(std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
     for (const Tensor& input : inputs) isGiven = isGiven || input.impl() == output.impl();
     if (isGiven) output = output.detach();
     if (!op.needsGrad()) continue;
-    if (!isFloating(output.dtype())) op.fail("its forward gave " + describe(output) + ", which can have no gradient");
+    if (!isFloating(output.dtype())) op.fail("its forward gave " + kindOf(output) + ", which can have no gradient");
     if (output.dtype() != outputs[0].dtype() || output.device() != outputs[0].device()) {
-      op.fail("its forward gave " + describe(outputs[0]) + " and " + describe(output) +
+      op.fail("its forward gave " + kindOf(outputs[0]) + " and " + kindOf(output) +
               ", and gradients are of one type on one device");
     }
   }

@@ -82,7 +82,7 @@ prof::Result<RecordedCosts> RecordedCosts::load(const Store& store, const EventC
   const auto addMark = [&](prof::ThreadId thread, TimeNs at, double cost) {
     add(out.host_[valueOf(topology.processOfThread, thread)], at, cost);
   };
-  RangeKinds kinds(store);
+  CostKinds kinds(store);
   const auto tracks = processesOfTracks(store, topology);
   for (const prof::Status& status :
        {store.scan<&Range::startNs, &Range::durNs, &Range::thread, &Range::category>(

@@ -20,19 +20,19 @@ prof::Result<SelfOverhead> selfOverheadOf(const Store& store, prof::TimeWindow w
                                           const TableScope& scope, prof::TimeWindow work);
 
 /// The recorder of a range: a watcher of PyTorch does more for it than hand it over.
-enum class RangeKind : std::uint8_t { Other, Operator, Python };
-inline constexpr std::size_t kRangeKinds = 3;
+enum class CostKind : std::uint8_t { Other, Operator, Python };
+inline constexpr std::size_t kCostKinds = 3;
 
 /// Finds the kind of a range by its category, once per category.
-class RangeKinds {
+class CostKinds {
  public:
-  explicit RangeKinds(const Store& store) : store_(store) {}
-  RangeKind of(prof::StringId category);
+  explicit CostKinds(const Store& store) : store_(store) {}
+  CostKind of(prof::StringId category);
   double costNs(const EventCosts& costs, prof::StringId category);
 
  private:
   const Store& store_;
-  std::unordered_map<prof::StringId, RangeKind> kinds_;
+  std::unordered_map<prof::StringId, CostKind> kinds_;
 };
 
 /// The cost of recording some time: events, and nanoseconds for which the recorder may have taken the core.

@@ -54,7 +54,7 @@ bool holdsThread(const Selection& only, prof::ThreadId thread) {
 /// Events, by what one of them costs.
 struct EventCounts {
   std::uint64_t ranges = 0;
-  std::uint64_t watched[kRangeKinds] = {};  ///< of those, by who records them
+  std::uint64_t watched[kCostKinds] = {};  ///< of those, by who records them
   std::uint64_t marks = 0;
   std::uint64_t allocations = 0;  ///< of those
 };
@@ -62,7 +62,7 @@ struct EventCounts {
 prof::Status countRanges(const Store& store, TimeWindow window, const Selection& only, EventCounts& counts) {
   using prof::Kernel;
   using prof::Range;
-  RangeKinds kinds(store);
+  CostKinds kinds(store);
   auto status = store.scan<&Range::startNs, &Range::thread, &Range::category>(
       window, [&](std::uint64_t, auto start, auto thread, auto category) {
         for (std::size_t i = 0; i < start.size(); ++i) {
@@ -178,24 +178,24 @@ std::unordered_set<prof::DeviceId> cpuDevices(const Store& store) {
   return devices;
 }
 
-RangeKind RangeKinds::of(prof::StringId category) {
-  const auto [entry, isNew] = kinds_.try_emplace(category, RangeKind::Other);
+CostKind CostKinds::of(prof::StringId category) {
+  const auto [entry, isNew] = kinds_.try_emplace(category, CostKind::Other);
   if (isNew) {
     const std::string_view text = store_.text(category);
     constexpr std::string_view kPython[] = {"module", "phase", "step", "loader"};
-    if (text == "operator") entry->second = RangeKind::Operator;
-    if (std::ranges::find(kPython, text) != std::end(kPython)) entry->second = RangeKind::Python;
+    if (text == "operator") entry->second = CostKind::Operator;
+    if (std::ranges::find(kPython, text) != std::end(kPython)) entry->second = CostKind::Python;
   }
   return entry->second;
 }
 
-double RangeKinds::costNs(const EventCosts& costs, prof::StringId category) {
+double CostKinds::costNs(const EventCosts& costs, prof::StringId category) {
   switch (of(category)) {
-    case RangeKind::Operator:
+    case CostKind::Operator:
       return costs.rangeNs + costs.operatorNs;
-    case RangeKind::Python:
+    case CostKind::Python:
       return costs.rangeNs + costs.moduleNs;
-    case RangeKind::Other:
+    case CostKind::Other:
       break;
   }
   return costs.rangeNs;
@@ -232,11 +232,11 @@ prof::Result<SelfOverhead> selfOverheadOf(const Store& store, TimeWindow window,
     }
     counts.marks += counts.allocations;
   }
-  const auto watched = [&](RangeKind kind) { return counts.watched[static_cast<std::size_t>(kind)]; };
+  const auto watched = [&](CostKind kind) { return counts.watched[static_cast<std::size_t>(kind)]; };
   for (const auto& [kind, each, events] :
        {std::tuple("range", costs.rangeNs, counts.ranges), std::tuple("mark", costs.markNs, counts.marks),
-        std::tuple("operator", costs.operatorNs, watched(RangeKind::Operator)),
-        std::tuple("module", costs.moduleNs, watched(RangeKind::Python)),
+        std::tuple("operator", costs.operatorNs, watched(CostKind::Operator)),
+        std::tuple("module", costs.moduleNs, watched(CostKind::Python)),
         std::tuple("memory", costs.memoryNs, counts.allocations)}) {
     if (events == 0 || each <= 0) continue;
     out.known = true;

@@ -10,6 +10,7 @@
 #include "analyses/loader/loader.h"
 #include "analyses/parts.h"
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/prof/amounts.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -22,7 +23,6 @@ constexpr TimeNs kLeastNs = 300'000'000;
 
 /// Less of the time is no load on a core.
 constexpr double kBusy = 0.05;
-constexpr double kPercent = 100;
 
 struct Mean {
   double percentNs = 0;
@@ -50,7 +50,7 @@ prof::Result<std::unordered_map<prof::TrackId, double>> meanShares(const Store& 
   for (const auto& [track, mean] : means) {
     if (mean.lastNs == window.startNs) continue;
     const double ns = static_cast<double>(mean.lastNs - window.startNs);
-    const double share = mean.percentNs / kPercent / ns;
+    const double share = mean.percentNs / prof::kPercent / ns;
     out[track] = share > 0 ? std::min(share, 1.0) : 0;  // what is no number counts as nothing
   }
   return out;
@@ -110,7 +110,7 @@ prof::Result<double> wantedNs(const Store& store, std::span<const prof::ThreadId
           const auto last = lasts.find(track[i]);
           if (last == lasts.end()) continue;
           const TimeNs from = std::max(last->second, window.startNs), to = std::min(time[i], window.endNs);
-          if (to > from && value[i] > 0) prof::addTo(ns, value[i] / kPercent * static_cast<double>(to - from));
+          if (to > from && value[i] > 0) prof::addTo(ns, value[i] / prof::kPercent * static_cast<double>(to - from));
           last->second = time[i];
         }
       });

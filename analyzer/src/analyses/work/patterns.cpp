@@ -44,12 +44,12 @@ class Cover {
   std::unordered_map<ThreadId, IntervalSet> byThread_;
 };
 
-struct Phases {
+struct OptimizerPhases {
   Cover zeroing, optimizer;
 };
 
-Phases phasesOf(const Store& store, const Timeline& timeline) {
-  Phases phases;
+OptimizerPhases phasesOf(const Store& store, const Timeline& timeline) {
+  OptimizerPhases phases;
   for (const HostSpan* span : gradientClearing(store, timeline)) phases.zeroing.add(*span);
   std::unordered_map<StringId, bool> optimizes;
   for (const HostSpan& span : timeline.host) {
@@ -162,7 +162,7 @@ std::string_view firstType(const Args& args, prof::ArgSetId set, std::string_vie
 PatternStats launchPatterns(const Store& store, const Timeline& timeline, const LaunchIndex& launches,
                             TimeWindow window, const StepSpans& steps, const Steps& all) {
   PatternStats stats;
-  const Phases phases = phasesOf(store, timeline);
+  const OptimizerPhases phases = phasesOf(store, timeline);
   std::map<prof::QueueId, LoopStats> loops;
   std::unordered_map<StringId, std::uint64_t> optimizer;
   std::set<const Step*> filling;

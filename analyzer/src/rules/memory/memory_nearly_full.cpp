@@ -3,8 +3,8 @@
 #include <array>
 
 #include "lacuna/analyzer/memory.h"
+#include "lacuna/prof/amounts.h"
 #include "rules/memory/memories.h"
-#include "rules/words.h"
 
 namespace lacuna::analyzer {
 namespace rules::memory_nearly_full {
@@ -22,7 +22,7 @@ void detect(const Facts& facts, Outcome& out) {
   if (!facts.analysis.of<MemoryTables>().all.present || fullest.share < kFull) return;
   Finding finding;
   finding.words = "the peak of {peak} is more than {full} % of {device}'s memory";
-  finding.quantities = {Quantity::bytes("peak", fullest.peakBytes), Quantity::number("full", kPercent * kFull),
+  finding.quantities = {Quantity::bytes("peak", fullest.peakBytes), Quantity::number("full", prof::kPercent * kFull),
                         Quantity::called("device", fullest.device->label)};
   finding.confidence = kSure;
   finding.knob = "checkpoint=on";

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "lacuna/prof/amounts.h"
 #include "whatif/changes/parts.h"
 
 namespace lacuna::analyzer {
@@ -18,9 +19,6 @@ constexpr std::array kTypes{LACUNA_CHANGES(LACUNA_LIST_TYPE)};
 constexpr std::array kInfos{LACUNA_CHANGES(LACUNA_LIST_INFO)};
 #undef LACUNA_LIST_TYPE
 #undef LACUNA_LIST_INFO
-
-/// Percent of a share.
-constexpr double kInPercent = 100;
 
 constexpr ChangeType kNoType{.info = {.error = kNotMeasured}};
 
@@ -57,7 +55,7 @@ std::string changesTable() {
   std::string table = "| change | effect | known error |\n|---|---|---|\n";
   for (const ChangeInfo* info : kInfos) {
     if (info->argument == ChangeArgument::None) continue;
-    table += fmt::format("| `{}` | {} | {:.0f} %: {} |\n", info->form, info->effect, kInPercent * info->error.share,
+    table += fmt::format("| `{}` | {} | {:.0f} %: {} |\n", info->form, info->effect, prof::kPercent * info->error.share,
                          info->error.from);
   }
   for (const ChangeInfo* info : kInfos) {

@@ -43,6 +43,8 @@ std::string scaledCount(Number auto count) {
 std::string countText(std::uint64_t count);
 /// "1 copy", "1,234 copies"; without a plural of its own "s" makes it.
 std::string countText(std::uint64_t count, std::string_view one, std::string_view several = {});
+/// In a share of 1.
+inline constexpr double kPercent = 100;
 /// "12.3 %", of 0.123
 std::string shareText(double share);
 
