@@ -100,6 +100,8 @@ struct Steps {
   [[nodiscard]] std::span<const Step> afterWarmUp() const;
   /// Those after the warm-up that were recorded in detail.
   [[nodiscard]] std::vector<Step> steady() const;
+  /// Those after the warm-up that lie within the window, plain ones too.
+  [[nodiscard]] std::vector<Step> afterWarmUpWithin(prof::TimeWindow window) const;
   /// The steady ones that lie within the window.
   [[nodiscard]] std::vector<Step> steadyWithin(prof::TimeWindow window) const;
   /// The median of the steady ones; 0 without steps.

@@ -287,8 +287,8 @@ double weighted(const Measured& one, const Measured& other) {
 /// Compares the steps in detail with the plain ones. Where either are uneven, the costs of the events count for more.
 void addMeasured(const Analysis& analysis, SelfOverhead& overhead) {
   std::vector<std::int64_t> detailed, plain;
-  for (const Step& step : analysis.steps.afterWarmUp()) {
-    if (step.within(analysis.window) && !step.isCut) (step.isPlain ? plain : detailed).push_back(step.durNs());
+  for (const Step& step : analysis.steps.afterWarmUpWithin(analysis.window)) {
+    if (!step.isCut) (step.isPlain ? plain : detailed).push_back(step.durNs());
   }
   if (std::min(detailed.size(), plain.size()) < kFewestCompared) return;
   const auto share = static_cast<double>(detailed.size()) / static_cast<double>(detailed.size() + plain.size());

@@ -124,10 +124,7 @@ namespace {
 
 prof::Status compute(Analysis& analysis) {
   // Plain steps record these phases, too.
-  std::vector<Step> steady;
-  for (const Step& step : analysis.steps.afterWarmUp()) {
-    if (step.within(analysis.window)) steady.push_back(step);
-  }
+  const std::vector<Step> steady = analysis.steps.afterWarmUpWithin(analysis.window);
   if (steady.empty()) return {};
   const Store& store = *analysis.store;
   RunPhases& run = analysis.of<RunPhases>();

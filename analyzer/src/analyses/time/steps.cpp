@@ -300,11 +300,15 @@ const Step* stepAt(std::span<const Step> steps, TimeNs at) {
   return next == steps.size() || steps[next].startNs > at ? nullptr : &steps[next];
 }
 
-std::vector<Step> Steps::steadyWithin(prof::TimeWindow window) const {
+std::vector<Step> Steps::afterWarmUpWithin(prof::TimeWindow window) const {
   std::vector<Step> out;
-  for (const Step& step : steady()) {
-    if (step.within(window)) out.push_back(step);
-  }
+  std::ranges::copy_if(afterWarmUp(), std::back_inserter(out), [&](const Step& step) { return step.within(window); });
+  return out;
+}
+
+std::vector<Step> Steps::steadyWithin(prof::TimeWindow window) const {
+  std::vector<Step> out = afterWarmUpWithin(window);
+  std::erase_if(out, [](const Step& step) { return step.isPlain; });
   return out;
 }
 
