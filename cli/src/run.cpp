@@ -44,6 +44,7 @@ struct Typed {
   RunOptions run;
   Target output;
   std::string trace;
+  std::string cuda;
   std::string duration;
   std::string delay;
   std::string memoryLimit;
@@ -118,6 +119,19 @@ prof::Status checkStandby(const Typed& typed) {
   return {};
 }
 
+prof::Status chooseCuda(const Typed& typed, collector::Sources& sources) {
+  if (typed.cuda.empty()) return {};
+  if (!sources.cuda) return prof::Error{"--cuda needs CUDA, which --trace leaves out. Add it: --trace cuda,…"};
+  auto mode = collector::parseCudaMode(typed.cuda);
+  if (!mode) return mode.error();
+  if (*mode == collector::CudaMode::Off && sources.gpuCounters) {
+    return prof::Error{"--trace gpu-counters needs CUDA's timeline. Leave it out, or --cuda off"};
+  }
+  sources.cudaMode = *mode;
+  sources.cuda = *mode != collector::CudaMode::Off;
+  return {};
+}
+
 /// Steps are counted from the program's start. A recording of a part of the program might hold plain ones alone.
 prof::Status chooseDetail(const Typed& typed, RunOptions& run) {
   const std::pair<std::string_view, bool> parts[] = {{"--delay", run.delayNs != 0},
@@ -146,6 +160,7 @@ prof::Status complete(Typed& typed) {
   run.output = typed.output.path;
   run.replace = typed.output.force;
   if (auto status = read(typed.trace, run.sources, collector::parseSources); !status) return status;
+  if (auto status = chooseCuda(typed, run.sources); !status) return status;
   if (auto status = read(typed.duration, run.durationNs, collector::parseDuration); !status) return status;
   if (auto status = read(typed.delay, run.delayNs, collector::parseDuration); !status) return status;
   if (auto status = read(typed.memoryLimit, run.memoryLimit, collector::parseBytes); !status) return status;
@@ -171,7 +186,7 @@ prof::Status complete(Typed& typed) {
     run.pythonHook = asked ? collector::PythonHook::On : collector::PythonHook::IfInstalled;
   }
   if (!run.rawCapture.empty() && !run.sources.cuda) {
-    return prof::Error{"--raw-capture keeps CUDA's records, which --trace leaves out. Add it: --trace cuda,…"};
+    return prof::Error{"--raw-capture keeps CUDA's records, which this run leaves out. Add them: --trace cuda,…"};
   }
   if (!typed.ring.empty() && run.ringBytes == 0)
     return prof::Error{"--ring is 0. Give it a size, for example --ring 256M"};
@@ -378,6 +393,14 @@ void addRun(CLI::App& app, int& code) {
       .suggestsList([] {
         const std::vector<std::string_view> names = collector::sourceNames();
         return std::vector<std::string>(names.begin(), names.end());
+      });
+  run.option("--cuda", typed->cuda,
+             "How much of CUDA to record: full; kernels (device work alone, without calls, waits and memory); graphs "
+             "(one record for each launch of a CUDA graph instead of one for each node); off (default: full)")
+      .typeName("MODE")
+      .notEmpty()
+      .suggests([] {
+        return std::vector<std::string>{"full", "kernels", "graphs", "off"};
       });
   run.option("--sample-rate", typed->sampleRate,
              "CPU samples of each thread in a second of its CPU time, with --trace samples (default: 1000)")

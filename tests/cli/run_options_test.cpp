@@ -48,7 +48,7 @@ class RunOptions : public testing::Test {
 
 TEST_F(RunOptions, AnEmptyValueIsNotTheDefault) {
   for (const std::string option :
-       {"-o", "--trace", "--sample-rate", "--sampler", "--detail", "--python-hz", "--raw-capture", "--delay",
+       {"-o", "--trace", "--cuda", "--sample-rate", "--sampler", "--detail", "--python-hz", "--raw-capture", "--delay",
         "--duration", "--capture-range", "--memory-limit", "--ring", "--dump-on", "--step-range", "--step-mad"}) {
     EXPECT_THAT(refused(option + " ''"), AllOf(HasSubstr(option), HasSubstr("empty")));
   }
@@ -95,6 +95,14 @@ TEST_F(RunOptions, StepsInDetailAreCountedFromTheStartOfAWholeRecording) {
   }
   EXPECT_EQ(run("-q --detail some"), 0);
   EXPECT_EQ(run("-q --force --detail all --ring 64M"), 0);
+}
+
+TEST_F(RunOptions, AModeOfCudaNeedsCuda) {
+  EXPECT_THAT(refused("--cuda some"), HasSubstr("--cuda does not know 'some'. Known: full, kernels, graphs, off."));
+  EXPECT_THAT(refused("--cuda full --trace nvtx"), HasSubstr("Add it: --trace cuda"));
+  EXPECT_THAT(refused("--cuda off --trace gpu-counters"), HasSubstr("gpu-counters needs CUDA's timeline"));
+  EXPECT_THAT(refused("--cuda off --raw-capture captures"), HasSubstr("--raw-capture keeps CUDA's records"));
+  for (const std::string mode : {"full", "kernels", "graphs", "off"}) EXPECT_EQ(run("-q --force --cuda " + mode), 0);
 }
 
 TEST_F(RunOptions, WhatIsNoNumberIsCalledThat) {

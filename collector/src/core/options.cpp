@@ -90,6 +90,15 @@ prof::Result<Sampler> parseSampler(std::string_view word) {
   return prof::Error{fmt::format("--sampler does not know '{}'. Known: auto, perf, timer, proc.", word)};
 }
 
+prof::Result<CudaMode> parseCudaMode(std::string_view word) {
+  constexpr std::pair<std::string_view, CudaMode> kModes[] = {
+      {"full", CudaMode::Full}, {"kernels", CudaMode::Kernels}, {"graphs", CudaMode::Graphs}, {"off", CudaMode::Off}};
+  for (const auto& [name, mode] : kModes) {
+    if (word == name) return mode;
+  }
+  return prof::Error{fmt::format("--cuda does not know '{}'. Known: full, kernels, graphs, off.", word)};
+}
+
 prof::Result<Detail> parseDetail(std::string_view word) {
   if (word == "all") return Detail::All;
   if (word == "some") return Detail::Some;

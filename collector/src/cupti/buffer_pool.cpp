@@ -3,49 +3,65 @@
 #include "cupti/buffer_pool.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 
 namespace lacuna::collector::cupti {
 
-BufferPool::BufferPool(std::size_t bufferBytes, std::size_t count, std::size_t most)
-    : bufferBytes_(bufferBytes), most_(most) {
-  all_.reserve(most);
-  free_.reserve(most);
-  full_.reserve(most);
-  while (free_.size() < count) {
-    std::byte* buffer = allocate();
-    if (buffer == nullptr) break;
-    free_.push_back(buffer);
+BufferPool::BufferPool(std::size_t bufferBytes, std::size_t ready, std::size_t most)
+    : bufferBytes_(bufferBytes), ready_(ready), most_(most) {
+  for (; most_ > 0; most_ /= 2) {
+    void* memory = ::mmap(nullptr, most_ * bufferBytes_, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) continue;
+    memory_ = static_cast<std::byte*>(memory);
+    break;
   }
+  free_.reserve(most_);
+  full_.reserve(most_);
+  prepare();
 }
 
-std::byte* BufferPool::allocate() {
-  if (all_.size() >= most_) return nullptr;
-  // Populated now, so that CUPTI's first records do not wait for page faults in the middle of a launch.
-  void* memory =
-      ::mmap(nullptr, bufferBytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  return all_.emplace_back(static_cast<std::byte*>(memory));
+std::byte* BufferPool::takeUnused() {
+  return unused_ < most_ ? memory_ + bufferBytes_ * unused_++ : nullptr;
 }
 
 std::byte* BufferPool::request() {
   std::lock_guard lock(mutex_);
+  if (free_.size() <= ready_ / 2 && unused_ < most_) {
+    awake_ = true;
+    arrived_.notify_one();
+  }
   if (!free_.empty()) {
     std::byte* buffer = free_.back();
     free_.pop_back();
     return buffer;
   }
-  std::byte* buffer = allocate();
+  std::byte* buffer = takeUnused();
   refused_ += buffer == nullptr ? 1 : 0;
   return buffer;
+}
+
+void BufferPool::prepare() {
+  static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    std::byte* buffer = free_.size() < ready_ ? takeUnused() : nullptr;
+    lock.unlock();
+    if (buffer == nullptr) return;
+    for (std::size_t at = 0; at < bufferBytes_; at += page) static_cast<volatile std::byte*>(buffer)[at] = std::byte{};
+    lock.lock();
+    free_.push_back(buffer);
+  }
 }
 
 void BufferPool::complete(std::byte* data, std::size_t validBytes) {
   std::lock_guard lock(mutex_);
   // CUPTI may hand back late what another tracer of this process gave it.
-  if (std::find(all_.begin(), all_.end(), data) == all_.end() || full_.size() == most_) return;
+  const bool isOurs = data >= memory_ && data < memory_ + most_ * bufferBytes_;
+  if (!isOurs || full_.size() == most_) return;
   full_.push_back({data, std::min(validBytes, bufferBytes_)});
   arrived_.notify_one();
 }

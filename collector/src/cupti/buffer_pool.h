@@ -11,8 +11,9 @@
 
 namespace lacuna::collector::cupti {
 
-/// Buffers that CUPTI fills. request() and complete() are what CUPTI's callbacks do, on any thread: they pop and push,
-/// no more. Memory is never given back: CUPTI may still own any of it.
+/// Buffers that CUPTI fills. request() and complete() are what CUPTI's callbacks do, on any thread, in the middle of a
+/// call to CUDA: they pop and push, no more. All addresses are taken at the start; another thread keeps some of the
+/// memory ready. Nothing is ever given back: CUPTI may still own any of it.
 class BufferPool {
  public:
   struct Full {
@@ -20,10 +21,13 @@ class BufferPool {
     std::size_t bytes;  ///< valid ones
   };
 
-  BufferPool(std::size_t bufferBytes, std::size_t count, std::size_t most);
+  /// `most` buffers, fewer where the system refuses the addresses; so many of them ready.
+  BufferPool(std::size_t bufferBytes, std::size_t ready, std::size_t most);
 
-  /// Null when all buffers are in use and no more may be taken.
+  /// Null when all buffers are in use. Ends a wait in take() when few are ready.
   std::byte* request();
+  /// Makes as many ready as there were at the start: their pages are there, so that records need not wait for them.
+  void prepare();
   /// Leaves memory alone that is not this pool's.
   void complete(std::byte* data, std::size_t validBytes);
   /// A completed buffer, waiting up to `seconds` for one; it goes back with recycle().
@@ -36,16 +40,17 @@ class BufferPool {
   [[nodiscard]] std::uint64_t refused() const;
 
  private:
-  /// Null when there is no memory or the pool is as large as it may be.
-  std::byte* allocate();
+  std::byte* takeUnused();
   std::size_t bufferBytes_;
+  std::size_t ready_;
   std::size_t most_;
+  std::byte* memory_ = nullptr;  ///< of all buffers
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   // None ever grows beyond what it was given at the start: growing could throw, in the middle of a call to CUDA.
-  std::vector<std::byte*> all_;
-  std::vector<std::byte*> free_;
-  std::vector<Full> full_;  ///< the oldest first
+  std::vector<std::byte*> free_;  ///< with their pages
+  std::size_t unused_ = 0;        ///< those from here on were never handed out
+  std::vector<Full> full_;        ///< the oldest first
   std::uint64_t refused_ = 0;
   bool awake_ = false;
 };

@@ -32,7 +32,7 @@ struct ApiChunk {
   std::uint32_t callbackId;
 };
 struct ClockChunk {
-  std::int64_t realtimeNs;
+  std::int64_t stampNs;
   std::int64_t monotonicNs;
 };
 
@@ -98,7 +98,7 @@ bool readChunk(std::uint32_t type, std::span<const std::byte> bytes, Capture& ca
       return true;
     case kClock:
       if (!take(bytes, clock)) return false;
-      capture.clocks.emplace_back(clock.realtimeNs, clock.monotonicNs);
+      capture.clocks.emplace_back(clock.stampNs, clock.monotonicNs);
       return true;
     default:
       return true;  // of a newer version
@@ -205,8 +205,8 @@ void CaptureWriter::apiName(bool driver, std::uint32_t callbackId, const std::st
   chunk(kApiName, bytesOf(ApiChunk{driver ? 1u : 0u, callbackId}), bytesOf(std::string_view(name)));
 }
 
-void CaptureWriter::clock(std::int64_t realtimeNs, prof::TimeNs monotonicNs) {
-  chunk(kClock, bytesOf(ClockChunk{realtimeNs, monotonicNs}));
+void CaptureWriter::clock(std::int64_t stampNs, prof::TimeNs monotonicNs) {
+  chunk(kClock, bytesOf(ClockChunk{stampNs, monotonicNs}));
 }
 
 prof::Result<Capture> readCapture(const std::string& path, std::string* complaint) {

@@ -31,7 +31,7 @@ struct Capture {
   };
   std::vector<Text> texts;
   std::map<std::pair<bool, std::uint32_t>, std::string> apiNames;
-  std::vector<std::pair<std::int64_t, prof::TimeNs>> clocks;  ///< (REALTIME, MONOTONIC)
+  std::vector<std::pair<std::int64_t, prof::TimeNs>> clocks;  ///< (CUPTI's stamp, MONOTONIC)
 };
 
 /// Calls visit(pointer) for every text that a record points to.
@@ -51,7 +51,7 @@ class CaptureWriter {
   /// A buffer as CUPTI completed it, and the texts that its records point to, which are valid only now.
   void buffer(const std::byte* data, std::size_t bytes);
   void apiName(bool driver, std::uint32_t callbackId, const std::string& name);
-  void clock(std::int64_t realtimeNs, prof::TimeNs monotonicNs);
+  void clock(std::int64_t stampNs, prof::TimeNs monotonicNs);
   [[nodiscard]] bool failed() const { return file_ == nullptr; }
   /// The file and what went wrong with it.
   [[nodiscard]] const std::string& why() const { return why_; }

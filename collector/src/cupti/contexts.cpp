@@ -58,13 +58,22 @@ void Contexts::destroyed(CUcontext context) {
   std::erase(living_, context);
 }
 
+void Contexts::captureEnded() {
+  // One that began before anybody reported it ends here, too.
+  int captures = captures_;
+  while (captures > 0 && !captures_.compare_exchange_weak(captures, captures - 1)) {
+  }
+}
+
 void Contexts::forget() {
   std::lock_guard lock(mutex_);
   living_.clear();
+  captures_ = 0;
 }
 
 bool Contexts::settle(const char* name, std::chrono::milliseconds most) {
   Driver driver;
+  if (isCapturing()) return false;
   if (!driver.resolve(name)) return true;
   std::unique_lock lock(mutex_);
   std::vector<CUcontext> waited = living_;

@@ -165,8 +165,8 @@ std::size_t Decoder::decodeBuffer(const std::byte* buffer, std::size_t bytes, co
   return offset;
 }
 
-prof::TimeNs Decoder::at(std::uint64_t realtimeNs) const {
-  const auto stamp = static_cast<std::int64_t>(std::min(realtimeNs, kLastStamp));
+prof::TimeNs Decoder::at(std::uint64_t stampNs) const {
+  const auto stamp = static_cast<std::int64_t>(std::min(stampNs, kLastStamp));
   return hooks_.clock != nullptr ? hooks_.clock->monotonic(stamp) : stamp;
 }
 
@@ -335,7 +335,7 @@ void Decoder::api(const CUpti_ActivityAPI& record, bool driver) {
   if (!spanOf(record.start, record.end, span)) return;
   sink_.put(prof::ApiCall{.startNs = span.startNs,
                           .durNs = span.durNs,
-                          .thread = prof::ThreadId(record.threadId),
+                          .thread = thread(record.threadId),
                           .kind = driver ? prof::ApiKind::Driver : prof::ApiKind::Runtime,
                           .name = apiName(driver, record.cbid),
                           .correlation = record.correlationId,
@@ -369,7 +369,7 @@ void Decoder::overhead(const CUpti_ActivityOverhead3& record) {
       .durNs = span.durNs,
       .name = sink_.name(overheadName(rawWord(record, offsetof(CUpti_ActivityOverhead3, overheadKind))))};
   if (rawWord(record, offsetof(CUpti_ActivityOverhead3, objectKind)) == CUPTI_ACTIVITY_OBJECT_THREAD)
-    row.thread = prof::ThreadId(record.objectId.pt.threadId);
+    row.thread = thread(record.objectId.pt.threadId);
   sink_.put(row);
 }
 

@@ -20,9 +20,11 @@
 
 namespace lacuna::collector::cupti {
 
-/// Size of a record of each kind as the library at hand writes it, 0 for a kind that is not known. The structures used
-/// here only ever grew at their end from CUPTI 12 on, so a shorter record is a valid prefix.
-using Strides = std::array<std::uint16_t, CUPTI_ACTIVITY_KIND_COUNT>;
+/// Kinds of CUPTI 13.0, and room for those of later versions: a buffer that holds such a record is read past it.
+inline constexpr std::size_t kMostKinds = 256;
+/// Size of a record of each kind as the library at hand writes it, 0 for a kind that it does not know. The structures
+/// used here only ever grew at their end from CUPTI 12 on, so a shorter record is a valid prefix.
+using Strides = std::array<std::uint16_t, kMostKinds>;
 /// The strides of the headers that this was compiled against.
 Strides compiledStrides();
 
@@ -46,6 +48,8 @@ struct DecoderHooks {
   /// programs that this process runs.
   std::function<std::string(const std::string& symbol)> plainName;
   const ClockMap* clock = nullptr;
+  /// The threads in records are numbered by the system. Else they are nobody's whom the trace knows, and left out.
+  bool systemThreads = true;
 };
 
 /// Turns CUPTI activity records into rows. The same records give the same rows on any machine. The only state is the
@@ -59,7 +63,7 @@ class Decoder {
   /// All records of a buffer that lie back to back; the number of bytes that could be recognised as records.
   std::size_t decodeBuffer(const std::byte* buffer, std::size_t bytes, const Strides& strides);
   [[nodiscard]] const DecodeStats& stats() const { return stats_; }
-  /// A counter of a device that comes from elsewhere; the stamp is CLOCK_REALTIME, as those of records.
+  /// A counter of a device that comes from elsewhere; the stamp is of the clock of records.
   void counter(std::uint32_t cudaDevice, const char* name, const char* unit, std::uint64_t stamp, double value) {
     sample(cudaDevice, name, unit, stamp, value);
   }
@@ -87,7 +91,10 @@ class Decoder {
   void environment(const CUpti_ActivityEnvironment& record);
 
   bool spanOf(std::uint64_t start, std::uint64_t end, Span& span);
-  prof::TimeNs at(std::uint64_t realtimeNs) const;
+  prof::TimeNs at(std::uint64_t stampNs) const;
+  [[nodiscard]] prof::ThreadId thread(std::uint32_t number) const {
+    return prof::ThreadId(hooks_.systemThreads ? number : 0);
+  }
   prof::DeviceId deviceId(std::uint32_t cudaDevice);
   prof::QueueId queueId(std::uint32_t cudaDevice, std::uint32_t context, std::uint32_t stream);
   prof::StringId kernelName(const void* pointer);

@@ -54,6 +54,9 @@ class Losses {
     recordCount(last, report.truncated, reported_.truncated, [](const std::string& count) {
       return count + " CUPTI buffers ended within a record or held an unknown kind; their rest is left out";
     });
+    recordCount(last, report.decoded.unknownKinds, reported_.decoded.unknownKinds, [](const std::string& count) {
+      return "CUPTI gave " + count + " records of kinds that this version of Lacuna does not know; they are left out";
+    });
   }
 
  private:
@@ -96,6 +99,8 @@ TracerOptions settings() {
     left.remove_prefix(std::min(left.size(), word.size() + 1));
     if (word == "graph-launches") {
       options.graphNodes = false;
+    } else if (word == "device-work") {
+      options.calls = options.memory = false;
     } else if (word == "no-memory") {
       options.memory = false;
     } else if (word == "environment") {
@@ -106,7 +111,7 @@ TracerOptions settings() {
       options.capturePath = std::string(word.substr(8)) + "/cupti-" + std::to_string(::getpid()) + ".raw";
     } else if (!word.empty()) {
       warn(std::string(kSettingsVariable) + " does not know '" + std::string(word) +
-           "'. Known: graph-launches, no-memory, environment, gpu-counters, capture=DIR.");
+           "'. Known: graph-launches, device-work, no-memory, environment, gpu-counters, capture=DIR.");
     }
   }
   return options;

@@ -83,11 +83,9 @@ std::string Library::describe(CUptiResult result) const {
 
 Strides Library::probeStrides() const {
   Strides strides{};
-  const Strides known = compiledStrides();
   std::vector<std::uint64_t> buffer(kProbeBytes / sizeof(std::uint64_t));
   auto* bytes = reinterpret_cast<std::uint8_t*>(buffer.data());
   for (std::uint32_t kind = 0; kind < strides.size(); ++kind) {
-    if (known[kind] == 0) continue;
     // Wherever the second record begins, its kind is valid: every word of the buffer is one.
     for (std::size_t at = 0; at < kProbeBytes; at += sizeof kind) std::memcpy(bytes + at, &kind, sizeof kind);
     CUpti_Activity* first = nullptr;

@@ -21,6 +21,7 @@ namespace lacuna::collector::cupti {
   X(Unsubscribe, true)                  \
   X(EnableCallback, true)               \
   X(SetThreadIdType, true)              \
+  X(GetTimestamp, true)                 \
   X(ActivityRegisterCallbacks, true)    \
   X(ActivityEnable, true)               \
   X(ActivityDisable, true)              \

@@ -240,15 +240,15 @@ bool PmSampler::initialiseImage() {
   return result == CUPTI_SUCCESS || fail("the image of samples cannot be made", result);
 }
 
-void PmSampler::poll(std::uint64_t nowRealtimeNs, const Emit& emit) {
+void PmSampler::poll(std::uint64_t nowNs, const Emit& emit) {
   // Bounded: a GPU that fills images faster than they are read must not keep us here.
   for (int i = 0; i < 64 && sampling_ != nullptr; ++i) {
-    if (!decodeOnce(nowRealtimeNs, emit)) return;
+    if (!decodeOnce(nowNs, emit)) return;
   }
 }
 
 /// False when there is nothing more to read.
-bool PmSampler::decodeOnce(std::uint64_t nowRealtimeNs, const Emit& emit) {
+bool PmSampler::decodeOnce(std::uint64_t nowNs, const Emit& emit) {
   auto decode = LACUNA_PARAMS(CUpti_PmSampling_DecodeData_Params);
   decode.pPmSamplingObject = sampling_;
   decode.pCounterDataImage = image_.data();
@@ -270,7 +270,7 @@ bool PmSampler::decodeOnce(std::uint64_t nowRealtimeNs, const Emit& emit) {
   }
   // A sample can only be read after it has ended: the least distance seen is the nearest to that of the clocks.
   if (!ends.empty()) {
-    clockOffsetNs_ = std::min(clockOffsetNs_, static_cast<std::int64_t>(nowRealtimeNs - ends.back()));
+    clockOffsetNs_ = std::min(clockOffsetNs_, static_cast<std::int64_t>(nowNs - ends.back()));
   }
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (!first_) emitSample(i, ends[i] + static_cast<std::uint64_t>(clockOffsetNs_), emit);

@@ -30,7 +30,7 @@ std::span<const HardwareMetric> hardwareMetrics();
 /// NVLink traffic. Not thread-safe, and never called from CUPTI's callbacks.
 class PmSampler {
  public:
-  /// A value that holds until `endNs`, which is CLOCK_REALTIME.
+  /// A value that holds until `endNs`, in the clock of records.
   using Emit = std::function<void(const HardwareMetric& metric, std::uint64_t endNs, double value)>;
 
   explicit PmSampler(const Library& library) : library_(library) {}
@@ -42,8 +42,8 @@ class PmSampler {
   bool start(std::uint32_t device, std::uint64_t intervalNs);
   [[nodiscard]] const std::string& why() const { return why_; }
   /// Takes what the hardware has gathered since the last call; the first sample, which covers the time before, is left
-  /// out. `nowRealtimeNs` ties the GPU's clock to ours: to within the time that a poll takes.
-  void poll(std::uint64_t nowRealtimeNs, const Emit& emit);
+  /// out. `nowNs` ties the GPU's clock to ours: to within the time that a poll takes.
+  void poll(std::uint64_t nowNs, const Emit& emit);
   void stop();
   /// Times that the hardware's buffer overflowed before it was read.
   [[nodiscard]] std::uint64_t overflows() const { return overflows_; }
@@ -57,7 +57,7 @@ class PmSampler {
   struct Calls;
   bool fail(const char* what, CUptiResult result);
   bool initialiseImage();
-  bool decodeOnce(std::uint64_t nowRealtimeNs, const Emit& emit);
+  bool decodeOnce(std::uint64_t nowNs, const Emit& emit);
   void emitSample(std::size_t index, std::uint64_t endNs, const Emit& emit);
 
   const Library& library_;

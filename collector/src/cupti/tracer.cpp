@@ -13,6 +13,8 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -58,9 +60,47 @@ Contexts& contexts() {
   return *kept;
 }
 
-void CUPTIAPI onResource(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
-  if (domain != CUPTI_CB_DOMAIN_RESOURCE || data == nullptr || globalPool.load() == nullptr || ownerPid != ::getpid())
-    return;
+using Calls = std::span<const CUpti_CallbackId>;
+
+/// Calls that begin or end the capture of a stream into a graph, of the runtime and of the driver that it may or may
+/// not call for it where CUPTI sees it.
+struct CaptureCalls {
+  CUpti_CallbackDomain domain;
+  Calls begin, end;
+};
+constexpr CUpti_CallbackId kDriverBegins[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture,        CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,     CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz};
+constexpr CUpti_CallbackId kDriverEnds[] = {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
+                                            CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz};
+constexpr CUpti_CallbackId kRuntimeBegins[] = {CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000,
+                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_ptsz_v10000,
+                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_v12030,
+                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_ptsz_v12030};
+constexpr CUpti_CallbackId kRuntimeEnds[] = {CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_v10000,
+                                             CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_ptsz_v10000};
+constexpr CaptureCalls kCaptureCalls[] = {{CUPTI_CB_DOMAIN_DRIVER_API, kDriverBegins, kDriverEnds},
+                                          {CUPTI_CB_DOMAIN_RUNTIME_API, kRuntimeBegins, kRuntimeEnds}};
+
+void onCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  if (call.callbackSite != CUPTI_API_EXIT || call.functionReturnValue == nullptr) return;
+  // The runtime's numbers of these errors are the driver's.
+  const CUresult result = *static_cast<const CUresult*>(call.functionReturnValue);
+  const bool isOver = result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+                      result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  for (const CaptureCalls& calls : kCaptureCalls) {
+    if (calls.domain != domain) continue;
+    if (result == CUDA_SUCCESS && std::ranges::find(calls.begin, id) != calls.begin.end()) contexts().captureBegan();
+    if (isOver && std::ranges::find(calls.end, id) != calls.end.end()) contexts().captureEnded();
+  }
+}
+
+void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  if (data == nullptr || globalPool.load() == nullptr || ownerPid != ::getpid()) return;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+    return onCall(domain, id, *static_cast<const CUpti_CallbackData*>(data));
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE) return;
   const CUcontext context = static_cast<const CUpti_ResourceData*>(data)->context;
   try {
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) contexts().created(context);
@@ -121,6 +161,7 @@ struct Tracer::Impl {
   std::vector<CUpti_ActivityKind> enabled;
   std::vector<std::pair<bool, CUpti_CallbackId>> calls;  ///< that are traced; true: the driver's
   CUpti_SubscriberHandle subscriber = nullptr;
+  bool systemThreads = false;
   std::unique_ptr<Decoder> decoder;
   std::map<std::uint32_t, std::unique_ptr<PmSampler>> hardware;  ///< by device
   std::thread thread;
@@ -138,11 +179,15 @@ struct Tracer::Impl {
   void enableKinds();
   void enableApi(bool driver);
   void followContexts(bool follow);
+  void followCaptures(bool follow);
   void disableCalls();
   void disable(CUpti_ActivityKind kind);
   bool fail(TracerState state, std::string text);
+  bool giveUp(std::string text);
+  void note(const std::string& text);
   std::string callbackName(bool driver, std::uint32_t id) const;
   void settle();
+  std::optional<std::int64_t> readStamp() const;
   void readClocks();
   void keepClocks(Clock::duration age);
   void readDrops();
@@ -174,6 +219,19 @@ bool Tracer::Impl::fail(TracerState state, std::string text) {
   return false;
 }
 
+/// The one place that there is goes back: the program's own profiler may want it.
+bool Tracer::Impl::giveUp(std::string text) {
+  globalPool = nullptr;
+  (void)library.Unsubscribe(subscriber);
+  return fail(TracerState::Failed, std::move(text));
+}
+
+/// What is missing in a timeline that goes on.
+void Tracer::Impl::note(const std::string& text) {
+  std::lock_guard lock(reportMutex);
+  report.text += (report.text.empty() ? "" : "; ") + text;
+}
+
 /// Asks who has subscribed, in versions that can answer.
 CUptiResult Tracer::Impl::subscribeNamed(std::string& holder) {
 #ifdef CUpti_SubscriberParams_STRUCT_SIZE
@@ -185,13 +243,13 @@ CUptiResult Tracer::Impl::subscribeNamed(std::string& holder) {
     params.subscriberName = "lacuna";
     params.oldSubscriberName = name;
     params.oldSubscriberSize = CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN;
-    const CUptiResult result = subscribeV2(&subscriber, &onResource, nullptr, &params);
+    const CUptiResult result = subscribeV2(&subscriber, &onCallback, nullptr, &params);
     holder = name;
     // A version that wants other parameters.
     if (result != CUPTI_ERROR_INVALID_PARAMETER) return result;
   }
 #endif
-  return library.Subscribe(&subscriber, &onResource, nullptr);
+  return library.Subscribe(&subscriber, &onCallback, nullptr);
 }
 
 bool Tracer::Impl::subscribe() {
@@ -248,7 +306,18 @@ void Tracer::Impl::followContexts(bool follow) {
   };
   const bool ends = set(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
   if (ends || !follow) (void)set(CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+  followCaptures(follow);
   if (!follow) contexts().forget();
+}
+
+/// A call that this version does not have is refused, and harmless.
+void Tracer::Impl::followCaptures(bool follow) {
+  for (const CaptureCalls& captures : kCaptureCalls) {
+    for (const Calls ids : {captures.begin, captures.end}) {
+      for (const CUpti_CallbackId id : ids)
+        (void)library.EnableCallback(follow ? 1 : 0, subscriber, captures.domain, id);
+    }
+  }
 }
 
 /// A call that stays on costs the program time, and is dropped records in the account of the next session.
@@ -269,11 +338,10 @@ void Tracer::Impl::enableKinds() {
                                            CUPTI_ACTIVITY_KIND_MEMSET,
                                            CUPTI_ACTIVITY_KIND_DEVICE,
                                            CUPTI_ACTIVITY_KIND_CONTEXT,
-                                           CUPTI_ACTIVITY_KIND_STREAM,
-                                           CUPTI_ACTIVITY_KIND_OVERHEAD,
-                                           CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
+                                           CUPTI_ACTIVITY_KIND_STREAM};
   // Graph records replace those of the nodes.
   if (!options.graphNodes) kinds.push_back(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (options.calls) kinds.insert(kinds.end(), {CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION});
   if (options.memory) kinds.insert(kinds.end(), {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL});
   if (options.environment) kinds.push_back(CUPTI_ACTIVITY_KIND_ENVIRONMENT);
   std::string refused;
@@ -285,12 +353,11 @@ void Tracer::Impl::enableKinds() {
       refused += " " + std::to_string(kind) + ": " + library.describe(result) + ";";
     }
   }
-  enableApi(false);
-  enableApi(true);
-  if (!refused.empty()) {
-    std::lock_guard lock(reportMutex);
-    report.text = "some CUDA events are not recorded; CUPTI refused activity kinds" + refused;
+  if (options.calls) {
+    enableApi(false);
+    enableApi(true);
   }
+  if (!refused.empty()) note("some CUDA events are not recorded; CUPTI refused activity kinds" + refused);
 }
 
 bool Tracer::Impl::setUp() {
@@ -307,18 +374,21 @@ bool Tracer::Impl::setUp() {
     noteCapture();
   }
   // NVTX and perf know threads by the number that the system gives them; CUPTI's default is pthread's.
-  (void)library.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  const CUptiResult threads = library.SetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  systemThreads = threads == CUPTI_SUCCESS;
+  if (!systemThreads)
+    note("CUDA calls have no thread: CUPTI cannot number threads as the system does: " + library.describe(threads));
   pool = keepForGood(std::make_unique<BufferPool>(options.bufferBytes, options.buffers, options.maxBuffers));
   globalPool = pool;
   ownerPid = ::getpid();
   const CUptiResult result = library.ActivityRegisterCallbacks(&bufferRequested, &bufferCompleted);
-  if (result != CUPTI_SUCCESS) {
-    // The program's own profiler may want the one place that there is.
-    globalPool = nullptr;
-    (void)library.Unsubscribe(subscriber);
-    return fail(TracerState::Failed, "no CUDA timeline: CUPTI takes no buffers: " + library.describe(result));
-  }
+  if (result != CUPTI_SUCCESS) return giveUp("no CUDA timeline: CUPTI takes no buffers: " + library.describe(result));
   readClocks();
+  if (clock.empty()) {
+    return giveUp(
+        "no CUDA timeline: CUPTI does not report its time (cuptiGetTimestamp), so its records cannot be placed beside "
+        "the host's");
+  }
   enableKinds();
   followContexts(true);
   std::lock_guard lock(reportMutex);
@@ -350,28 +420,37 @@ void Tracer::Impl::tearDown() {
 void Tracer::Impl::settle() {
   guarded([&] {
     const NoSignals noSignals;
-    (void)contexts().settle(options.driver, options.settle);
+    if (!contexts().settle(options.driver, options.settle) && contexts().isCapturing())
+      note("the last work may lack its end: a stream was being captured into a graph, which waiting would have broken");
   });
+}
+
+/// The time now on the clock of the records' stamps, whichever that is: cuptiGetTimestamp is documented to return it.
+std::optional<std::int64_t> Tracer::Impl::readStamp() const {
+  std::uint64_t stamp = 0;
+  if (library.GetTimestamp(&stamp) != CUPTI_SUCCESS || stamp == 0) return std::nullopt;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(stamp, std::numeric_limits<std::int64_t>::max()));
 }
 
 void Tracer::Impl::readClocks() {
   // The middle of two readings bounds the error by half the time between them; the thread may be interrupted there.
-  std::int64_t realtime = 0;
+  std::int64_t stamp = 0;
   prof::TimeNs monotonic = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i < kClockReadings && least > kGoodReadingNs; ++i) {
     const std::int64_t before = nowNs();
-    const std::int64_t there = clockNs(CLOCK_REALTIME);
+    const std::optional<std::int64_t> there = readStamp();
     const std::int64_t between = nowNs() - before;
-    if (between >= least) continue;
+    if (!there || between >= least) continue;
     least = between;
-    realtime = there;
+    stamp = *there;
     monotonic = before + between / 2;
   }
-  clock.add(realtime, monotonic);
-  clock.keepNewest(kMostClocks);
-  if (capture) capture->clock(realtime, monotonic);
   clocksReadAt = Clock::now();
+  if (stamp == 0) return;
+  clock.add(stamp, monotonic);
+  clock.keepNewest(kMostClocks);
+  if (capture) capture->clock(stamp, monotonic);
 }
 
 /// Reads the clocks where the last reading is so old.
@@ -436,7 +515,9 @@ void Tracer::Impl::sampleHardware() {
 
 void Tracer::Impl::pollHardware() {
   for (const auto& [device, sampler] : hardware) {
-    sampler->poll(static_cast<std::uint64_t>(clockNs(CLOCK_REALTIME)),
+    const std::optional<std::int64_t> now = readStamp();
+    if (!now) continue;
+    sampler->poll(static_cast<std::uint64_t>(*now),
                   [&, number = device](const HardwareMetric& metric, std::uint64_t endNs, double value) {
                     decoder->counter(number, metric.title, metric.unit, endNs, value);
                   });
@@ -475,6 +556,7 @@ void Tracer::Impl::run() {
   auto flushAt = Clock::now() + options.flushEvery;
   while (!stopping) {
     drainUntil(std::min(flushAt, Clock::now() + std::min(options.pollEvery, options.clockEvery)));
+    pool->prepare();
     sink->beforeRows();
     keepClocks(options.clockEvery);
     // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.
@@ -511,6 +593,7 @@ std::unique_ptr<Tracer> Tracer::start(Library library, RowSink& sink, const Trac
     return pointer != nullptr ? std::string_view(static_cast<const char*>(pointer)) : std::string_view();
   };
   hooks.apiName = [raw = impl.get()](bool driver, std::uint32_t id) { return raw->callbackName(driver, id); };
+  hooks.systemThreads = impl->systemThreads;
   impl->decoder = std::make_unique<Decoder>(sink, std::move(hooks));
   impl->startThread();
   return std::unique_ptr<Tracer>(new Tracer(std::move(impl)));

@@ -18,13 +18,14 @@ struct TracerReport;
 
 struct TracerOptions {
   bool graphNodes = true;    ///< a record per node of a CUDA graph; false: one per launch of a graph (cheaper)
+  bool calls = true;         ///< of the runtime and the driver, what they wait for, and CUPTI's own overhead
   bool memory = true;        ///< allocations and pools
   bool environment = false;  ///< clocks, temperature, power
   /// Time between two samples of the hardware's counters; 0: none.
   std::chrono::nanoseconds hardwareInterval{0};
   std::size_t bufferBytes = 4u << 20;
-  std::size_t buffers = 8;      ///< taken and touched at the start
-  std::size_t maxBuffers = 64;  ///< beyond, CUPTI drops and counts
+  std::size_t buffers = 8;       ///< ready for the next threads that ask
+  std::size_t maxBuffers = 256;  ///< each thread that calls CUDA has one; beyond, CUPTI drops and counts
   std::chrono::milliseconds flushEvery{500};
   /// The longest time between two calls of the sink's beforeRows().
   std::chrono::milliseconds pollEvery{500};

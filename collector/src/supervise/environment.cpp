@@ -114,6 +114,8 @@ prof::Result<ChildEnvironment> childEnvironment(char** inherited, const fs::path
     if (wanted) setUnlessUsers(environment, setting.first, setting.second, "it decides what the library annotates");
   }
   if (sources.gpuCounters) addCuptiSetting(environment, "gpu-counters");
+  if (sources.cuda && sources.cudaMode == CudaMode::Kernels) addCuptiSetting(environment, "device-work");
+  if (sources.cuda && sources.cudaMode == CudaMode::Graphs) addCuptiSetting(environment, "graph-launches");
   if (sources.nvtx && !sources.nccl)
     setUnlessUsers(environment, "NCCL_NVTX_DISABLE", "1", "it decides whether NCCL annotates");
   return environment;

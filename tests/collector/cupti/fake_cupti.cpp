@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps libcupti's contract as far as a tracer can see it. It asks for a buffer when it has none, fills it record by
-// record, and hands it back when it is full or flushed. It counts records that find no buffer, and refuses a second
-// subscriber. Where the real one hangs it refuses and counts, or ends the process: asking for the dropped records in
-// the completion callback, and calls in a forked child. It is the driver too, as far as one waits for its contexts. The
-// test drives it through the fake… functions.
+// Keeps libcupti's contract as far as a tracer can see it. Each thread has a buffer of its own, as the header has it
+// (cupti_activity.h, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER: "The default value is 1"). It asks for one where a
+// thread has none, fills it record by record, and hands it back when it is full or flushed, but not while a record in
+// it lacks its end (cuptiActivityFlushAll: "It doesn't return buffers which have one or more incomplete records").
+// Records that find no buffer are counted, and a second subscriber is refused. Where the real one hangs it refuses and
+// counts, or ends the process: asking for the dropped records in the completion callback, and calls in a forked child.
+// It is the driver too, as far as one waits for its contexts. The test drives it through the fake… functions.
 #include <cupti.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
@@ -17,11 +19,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <random>
+#include <set>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "records.h"
 
@@ -30,11 +41,23 @@ namespace {
 std::mutex mutex;
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
-std::uint8_t* buffer = nullptr;
-std::size_t bufferSize = 0;
-std::size_t used = 0;
+struct Buffer {
+  std::uint8_t* data = nullptr;
+  std::size_t size = 0, used = 0;
+  int incomplete = 0;  ///< records
+};
+std::map<std::thread::id, std::shared_ptr<Buffer>> open;  ///< of each thread
+std::vector<std::shared_ptr<Buffer>> full;
+struct Place {
+  std::shared_ptr<Buffer> buffer;
+  std::size_t at;
+};
+std::map<std::uint32_t, Place> begun;  ///< kernels by correlation
 std::size_t dropped = 0;
 bool held = false;
+/// Lets a buffer that is full wait, and changes the order of those that are handed back. The header promises neither a
+/// time nor an order.
+std::optional<std::mt19937> lateness;
 std::atomic<int> subscribeResult = CUPTI_SUCCESS;
 std::atomic<int> registerResult = CUPTI_SUCCESS;
 std::atomic<int> subscribers = 0;
@@ -51,6 +74,8 @@ constexpr std::uint8_t kConfigByte = 0xC5;
 std::span<const std::uint8_t> hardwareConfig;  ///< by the pointer that the caller gave, as the real library keeps it
 CUpti_CallbackFunc onResource = nullptr;
 bool createdEnabled = false, destroyedEnabled = false;
+std::set<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> enabledApi;
+std::atomic<int> captures = 0;
 std::atomic<int> running = 0;  ///< kernels that were launched and have not ended
 std::atomic<bool> endless = false;
 std::atomic<CUcontext> current = nullptr;
@@ -59,16 +84,64 @@ std::mutex orderMutex;
 /// Off, Wait for a context, kinds Down, Forced flush; several of a kind in a row are one.
 std::string order;
 std::atomic<std::uint32_t> kernelStride = sizeof(CUpti_ActivityKernel10);
+std::atomic<std::uint32_t> laterKind = 0, laterBytes = 0;  ///< of a version that we were not compiled for
+std::atomic<clockid_t> stampClock = CLOCK_REALTIME;
+std::atomic<std::int64_t> stampOffset = 0;
+std::atomic<int> timestampResult = CUPTI_SUCCESS, threadIdResult = CUPTI_SUCCESS;
 
-void handBack() {
-  if (buffer == nullptr || held) return;
-  std::uint8_t* done = buffer;
-  const std::size_t valid = used;
-  buffer = nullptr;
-  used = 0;
-  completing = true;
-  complete(nullptr, 0, done, bufferSize, valid);
-  completing = false;
+enum class Wanted { Full, Complete, All };
+
+void handBack(Wanted wanted) {
+  if (held) return;
+  if (wanted != Wanted::Full) {
+    for (auto& [thread, buffer] : open) {
+      if (buffer != nullptr) full.push_back(std::move(buffer));
+    }
+    open.clear();
+  }
+  if (lateness) std::ranges::shuffle(full, *lateness);
+  std::vector<std::shared_ptr<Buffer>> kept;
+  for (const auto& buffer : full) {
+    const bool isLate = lateness && (*lateness)() % 2 == 0;
+    if (wanted != Wanted::All && (buffer->incomplete > 0 || isLate)) {
+      kept.push_back(buffer);
+      continue;
+    }
+    std::erase_if(begun, [&](const auto& kernel) { return kernel.second.buffer == buffer; });
+    completing = true;
+    complete(nullptr, 0, buffer->data, buffer->size, buffer->used);
+    completing = false;
+  }
+  full = std::move(kept);
+}
+
+/// Null where there is none with so much room.
+std::shared_ptr<Buffer> bufferWith(std::size_t bytes) {
+  std::shared_ptr<Buffer>& buffer = open[std::this_thread::get_id()];
+  if (buffer != nullptr && buffer->size - buffer->used < bytes) {
+    full.push_back(std::move(buffer));
+    handBack(Wanted::Full);
+  }
+  if (buffer == nullptr) {
+    auto fresh = std::make_shared<Buffer>();
+    std::size_t maxRecords = 0;
+    request(&fresh->data, &fresh->size, &maxRecords);
+    if (fresh->data != nullptr) buffer = std::move(fresh);
+  }
+  return buffer != nullptr && buffer->size >= bytes ? buffer : nullptr;
+}
+
+/// The record's place, if it has one.
+std::optional<Place> write(const void* record, std::size_t bytes) {
+  const std::shared_ptr<Buffer> buffer = bufferWith(bytes);
+  if (buffer == nullptr) {
+    ++dropped;
+    return std::nullopt;
+  }
+  const std::size_t at = buffer->used;
+  std::memcpy(buffer->data + at, record, bytes);
+  buffer->used += bytes;
+  return Place{buffer, at};
 }
 
 void note(char letter) {
@@ -97,6 +170,7 @@ CUptiResult subscribe(CUpti_CallbackFunc callback) {
 
 std::size_t strideOf(std::uint32_t kind) {
   if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) return kernelStride;
+  if (kind != 0 && kind == laterKind) return laterBytes;
   std::size_t bytes = 0;
   lacuna::collector::cupti::everyKind(0, [&](const auto& record) {
     if (static_cast<std::uint32_t>(record.kind) == kind) bytes = sizeof record;
@@ -106,8 +180,9 @@ std::size_t strideOf(std::uint32_t kind) {
 
 std::uint64_t now() {
   timespec at{};
-  ::clock_gettime(CLOCK_REALTIME, &at);
-  return static_cast<std::uint64_t>(at.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(at.tv_nsec);
+  ::clock_gettime(stampClock, &at);
+  const std::int64_t ns = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec + stampOffset;
+  return static_cast<std::uint64_t>(ns);
 }
 
 }  // namespace
@@ -117,9 +192,12 @@ extern "C" {
 void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   std::lock_guard lock(mutex);
   request = nullptr;
-  buffer = nullptr;
-  used = dropped = 0;
+  open.clear();
+  full.clear();
+  begun.clear();
+  dropped = 0;
   held = false;
+  lateness.reset();
   flushes = 0;
   enabledKinds = enabledCalls = 0;
   subscribeResult = newSubscribeResult;
@@ -129,29 +207,69 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   owner = 0;
   holder = nullptr;
   createdEnabled = destroyedEnabled = endless = false;
+  enabledApi.clear();
+  captures = 0;
   running = 0;
   current = nullptr;
   order.clear();
   kernelStride = newKernelStride;
+  laterKind = laterBytes = 0;
+  stampClock = CLOCK_REALTIME;
+  stampOffset = 0;
+  timestampResult = threadIdResult = CUPTI_SUCCESS;
+}
+
+/// Records of such a kind are so long.
+void fakeLaterKind(std::uint32_t kind, std::uint32_t bytes) {
+  laterKind = kind;
+  laterBytes = bytes;
+}
+
+/// The clock of all stamps. The header allows any: cuptiGetTimestamp "returns a timestamp normalized to correspond with
+/// the start and end timestamps reported in the CUPTI activity records" (cupti_activity.h), and names none.
+void fakeClock(int clock, std::int64_t offsetNs) {
+  stampClock = clock;
+  stampOffset = offsetNs;
+}
+void fakeTimestampResult(int result) {
+  timestampResult = result;
+}
+
+/// "CUPTI_ERROR_NOT_SUPPORTED if type is not supported on the platform" (cupti_activity.h, cuptiSetThreadIdType)
+void fakeThreadIdResult(int result) {
+  threadIdResult = result;
 }
 
 void fakeEmit(const void* record, std::size_t bytes) {
   std::lock_guard lock(mutex);
-  if (buffer != nullptr && bufferSize - used < bytes) handBack();
-  if (buffer != nullptr && bufferSize - used < bytes) {
-    ++dropped;
-    return;
-  }
-  if (buffer == nullptr) {
-    std::size_t maxRecords = 0;
-    request(&buffer, &bufferSize, &maxRecords);
-  }
-  if (buffer == nullptr || bufferSize < bytes) {
-    ++dropped;
-    return;
-  }
-  std::memcpy(buffer + used, record, bytes);
-  used += bytes;
+  (void)write(record, bytes);
+}
+
+/// A kernel that runs from now on, in a buffer that is withheld until it ends. It may be ended by any thread.
+void fakeBegin(std::uint32_t correlation) {
+  const auto kernel = lacuna::collector::cupti::kernelRecord("long", now(), 0, correlation);
+  std::lock_guard lock(mutex);
+  const std::optional<Place> place = write(&kernel, kernelStride);
+  if (!place) return;
+  ++place->buffer->incomplete;
+  begun[correlation] = *place;
+}
+void fakeEnd(std::uint32_t correlation) {
+  std::lock_guard lock(mutex);
+  const auto kernel = begun.find(correlation);
+  if (kernel == begun.end()) return;
+  const auto& [buffer, at] = kernel->second;
+  const std::uint64_t end = now();
+  std::memcpy(buffer->data + at + offsetof(CUpti_ActivityKernel10, end), &end, sizeof end);
+  --buffer->incomplete;
+  begun.erase(kernel);
+  handBack(Wanted::Full);
+}
+
+/// From here on buffers come late and in any order.
+void fakeLateness(std::uint32_t seed) {
+  std::lock_guard lock(mutex);
+  lateness.emplace(seed);
 }
 
 /// A kernel that starts now, and what launched it.
@@ -185,7 +303,7 @@ void fakeDrop(std::size_t count) {
 void fakeHold(int hold) {
   std::lock_guard lock(mutex);
   held = hold != 0;
-  if (!held) handBack();
+  if (!held) handBack(Wanted::Complete);
 }
 
 void fakeRefuse(int newSubscribeResult) {
@@ -217,6 +335,31 @@ void fakeContext(int number, int created) {
   data.context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(number));
   const auto id = created != 0 ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING;
   if (created != 0 ? createdEnabled : destroyedEnabled) onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+}
+void fakeCapturesNow(int number) {
+  captures = number;
+}
+/// The program begins or ends the capture of a stream, by a call that returns `result`. Who calls the runtime calls the
+/// driver, too, and both may be seen or only one.
+void fakeCapture(int begins, int result, int byRuntime, int byDriver) {
+  if (result == CUDA_SUCCESS || begins == 0) captures += begins != 0 ? 1 : -1;
+  const auto report = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+    if (!enabledApi.contains({domain, id})) return;
+    CUpti_CallbackData call{};
+    call.functionReturnValue = &result;
+    for (const auto site : {CUPTI_API_ENTER, CUPTI_API_EXIT}) {
+      call.callbackSite = site;
+      onResource(nullptr, domain, id, &call);
+    }
+  };
+  if (byDriver != 0) {
+    report(CUPTI_CB_DOMAIN_DRIVER_API,
+           begins != 0 ? CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2 : CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture);
+  }
+  if (byRuntime != 0) {
+    report(CUPTI_CB_DOMAIN_RUNTIME_API, begins != 0 ? CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000
+                                                    : CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_v10000);
+  }
 }
 void fakeCurrent(int number) {
   current = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(number));
@@ -257,6 +400,12 @@ CUresult cuCtxPopCurrent_v2(CUcontext* context) {
 }
 CUresult cuCtxSynchronize() {
   note('W');
+  // "It is invalid to synchronize … a device or context that has a stream in capture mode" (CUDA C++ Programming Guide,
+  // prohibited and unhandled operations of stream capture): the capture is invalidated.
+  if (captures > 0) {
+    ++misuses;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   while (endless) ::usleep(1000);
   for (; running > 0; --running) emitRunning(1000);
   return CUDA_SUCCESS;
@@ -302,6 +451,11 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
 CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
                                 CUpti_CallbackId id) {
   ownProcess();
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+    if (enable != 0) enabledApi.emplace(domain, id);
+    if (enable == 0) enabledApi.erase({domain, id});
+    return CUPTI_SUCCESS;
+  }
   if (domain != CUPTI_CB_DOMAIN_RESOURCE) return CUPTI_ERROR_INVALID_PARAMETER;
   if (enable != 0) note('C');
   (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED ? createdEnabled : destroyedEnabled) = enable != 0;
@@ -309,7 +463,13 @@ CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CU
 }
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
   note('T');
+  if (const int refused = threadIdResult; refused != CUPTI_SUCCESS) return static_cast<CUptiResult>(refused);
   return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+CUptiResult cuptiGetTimestamp(std::uint64_t* timestamp) {
+  if (const int refused = timestampResult; refused != CUPTI_SUCCESS) return static_cast<CUptiResult>(refused);
+  *timestamp = now();
+  return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc onRequest,
                                            CUpti_BuffersCallbackCompleteFunc onComplete) {
@@ -380,7 +540,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   }
   ++flushes;
   std::lock_guard lock(mutex);
-  handBack();
+  handBack(flags == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED ? Wanted::All : Wanted::Complete);
   return CUPTI_SUCCESS;
 }
 

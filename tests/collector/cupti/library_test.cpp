@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "records.h"
 #include "row_collector.h"
 
@@ -73,6 +74,23 @@ TEST_F(RealLibrary, LaysRecordsOutAsCompiledOrAsAPrefix) {
       EXPECT_EQ(probed[kind], compiled[kind]) << "kind " << kind;
     }
   }
+}
+
+TEST_F(RealLibrary, ReportsItsTimeOnAClockOfTheSystem) {
+  std::uint64_t stamp = 0;
+  ASSERT_EQ(library_.GetTimestamp(&stamp), CUPTI_SUCCESS);
+  const std::int64_t before = clockNs(CLOCK_REALTIME);
+  ASSERT_EQ(library_.GetTimestamp(&stamp), CUPTI_SUCCESS);
+  EXPECT_GE(static_cast<std::int64_t>(stamp), before);
+  EXPECT_LE(static_cast<std::int64_t>(stamp), clockNs(CLOCK_REALTIME));
+}
+
+TEST_F(RealLibrary, LaysOutKindsThatWeDoNotDecode) {
+  const Strides compiled = compiledStrides();
+  const Strides probed = library_.probeStrides();
+  std::size_t others = 0;
+  for (std::size_t kind = 0; kind < probed.size(); ++kind) others += compiled[kind] == 0 && probed[kind] != 0 ? 1 : 0;
+  EXPECT_GT(others, 10u);
 }
 
 TEST_F(RealLibrary, ItsDecoderAndOursTellTheSameRecordsApart) {

@@ -90,6 +90,65 @@ TEST_F(TracerTest, EveryRecordArrivesInOrderOnTheMonotonicClock) {
   EXPECT_EQ(tracer_->report().droppedByCupti, 0u);
 }
 
+TEST_F(TracerTest, StampsOfAnyClockArriveOnTheMonotonicClock) {
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  const std::pair<clockid_t, std::int64_t> clocks[] = {
+      {CLOCK_REALTIME, 0}, {CLOCK_MONOTONIC_RAW, 0}, {CLOCK_MONOTONIC, 0}, {CLOCK_BOOTTIME, kHour}};
+  for (const auto& [clock, offset] : clocks) {
+    reset(CUPTI_SUCCESS);
+    fake<void(int, std::int64_t)>("fakeClock")(clock, offset);
+    rows_ = {};
+    start();
+    ASSERT_EQ(tracer_->report().state, TracerState::Running) << tracer_->report().text;
+    const prof::TimeNs beforeNs = nowNs();
+    fake<void(const char*, std::uint32_t)>("fakeKernel")("kernel", 1);
+    const prof::TimeNs afterNs = nowNs();
+    tracer_->stop();
+    ASSERT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+    const prof::TimeNs startNs = rows_.all<prof::Kernel>()[0].startNs;
+    // Half of a bad reading of the clocks, on a busy machine.
+    constexpr prof::TimeNs kReading = 20'000'000;
+    EXPECT_GE(startNs, beforeNs - kReading) << "clock " << clock;
+    EXPECT_LE(startNs, afterNs + kReading) << "clock " << clock;
+  }
+}
+
+TEST_F(TracerTest, RecordsThatCannotBePlacedInTimeAreRefused) {
+  fake<void(int)>("fakeTimestampResult")(CUPTI_ERROR_UNKNOWN);
+  start();
+  EXPECT_EQ(tracer_->report().state, TracerState::Failed);
+  EXPECT_THAT(tracer_->report().text, HasSubstr("does not report its time"));
+  EXPECT_EQ(fake<int()>("fakeSubscribers")(), 0) << "another may have its place";
+}
+
+TEST_F(TracerTest, RecordsOfALaterVersionAreCountedAndReadPast) {
+  constexpr std::uint32_t kLater = CUPTI_ACTIVITY_KIND_COUNT + 9;
+  struct {
+    std::uint32_t kind = kLater;
+    std::uint32_t content[5] = {1, 2, 3, 4, 5};
+  } const record;
+  fake<void(std::uint32_t, std::uint32_t)>("fakeLaterKind")(kLater, sizeof record);
+  start();
+  for (std::uint32_t i = 1; i <= 10; ++i) {
+    emit(i);
+    fake<void(const void*, std::size_t)>("fakeEmit")(&record, sizeof record);
+  }
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 10u);
+  EXPECT_EQ(tracer_->report().decoded.unknownKinds, 10u);
+  EXPECT_EQ(tracer_->report().truncated, 0u);
+}
+
+TEST_F(TracerTest, CallsHaveNoThreadWhereCuptiNumbersThreadsItsOwnWay) {
+  fake<void(int)>("fakeThreadIdResult")(CUPTI_ERROR_NOT_SUPPORTED);
+  start();
+  fake<void(const char*, std::uint32_t)>("fakeKernel")("kernel", 1);
+  tracer_->stop();
+  ASSERT_EQ(rows_.all<prof::ApiCall>().size(), 1u);
+  EXPECT_EQ(rows_.all<prof::ApiCall>()[0].thread, prof::ThreadId(0));
+  EXPECT_THAT(tracer_->report().text, HasSubstr("CUDA calls have no thread"));
+}
+
 TEST_F(TracerTest, EmittedIsRecordedPlusDropped) {
   TracerOptions options;
   options.bufferBytes = 4096;
@@ -173,6 +232,19 @@ TEST_F(TracerTest, OnlyCallsThatMatterAreTraced) {
   EXPECT_EQ(fake<int()>("fakeEnabledCalls")(), 1) << "cudaLaunchKernel, not cudaGetDeviceCount";
 }
 
+TEST_F(TracerTest, DeviceWorkAloneNeedsNoCalls) {
+  TracerOptions options;
+  options.calls = options.memory = false;
+  start(options);
+  EXPECT_EQ(fake<int()>("fakeEnabledCalls")(), 0);
+  const int kinds = fake<int()>("fakeEnabledKinds")();
+  emit(1);
+  tracer_->stop();
+  EXPECT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+  start();
+  EXPECT_GT(fake<int()>("fakeEnabledKinds")(), kinds);
+}
+
 TEST_F(TracerTest, StoppingSwitchesEverythingOff) {
   start();
   EXPECT_GT(fake<int()>("fakeEnabledKinds")(), 5);
@@ -206,6 +278,40 @@ TEST_F(TracerTest, TheContextOfWhoeverEndsTheRecordingIsWaitedForToo) {
   fake<void()>("fakeRunningKernel")();
   tracer_->stop();
   EXPECT_EQ(tracer_->report().decoded.unfinished, 0u);
+}
+
+TEST_F(TracerTest, ACaptureIsNotBrokenByTheWaitAtTheEnd) {
+  const std::pair<int, int> seenBy[] = {{1, 0}, {0, 1}, {1, 1}};
+  for (const auto& [runtime, driver] : seenBy) {
+    reset(CUPTI_SUCCESS);
+    start();
+    const auto capture = fake<void(int, int, int, int)>("fakeCapture");
+    fake<void(int, int)>("fakeContext")(1, 1);
+    // One has ended, one ends invalid, one fails to begin, and one goes on.
+    capture(1, CUDA_SUCCESS, runtime, driver);
+    capture(0, CUDA_SUCCESS, runtime, driver);
+    capture(1, CUDA_SUCCESS, runtime, driver);
+    capture(0, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, runtime, driver);
+    capture(1, CUDA_ERROR_ILLEGAL_STATE, runtime, driver);
+    capture(1, CUDA_SUCCESS, runtime, driver);
+    tracer_->stop();
+    EXPECT_EQ(fake<int()>("fakeMisuses")(), 0) << "the capture is broken";
+    EXPECT_THAT(tracer_->report().text, HasSubstr("being captured into a graph"));
+  }
+}
+
+TEST_F(TracerTest, AfterACaptureTheDeviceIsWaitedFor) {
+  start();
+  const auto capture = fake<void(int, int, int, int)>("fakeCapture");
+  fake<void(int, int)>("fakeContext")(1, 1);
+  capture(0, CUDA_SUCCESS, 1, 1);  // it began before the recording
+  fake<void(int)>("fakeCapturesNow")(0);
+  capture(1, CUDA_SUCCESS, 1, 1);
+  capture(0, CUDA_SUCCESS, 1, 1);
+  fake<void()>("fakeRunningKernel")();
+  tracer_->stop();
+  ASSERT_EQ(rows_.all<prof::Kernel>().size(), 1u);
+  EXPECT_EQ(rows_.all<prof::Kernel>()[0].durNs, 1000);
 }
 
 TEST_F(TracerTest, ContextsThatHaveEndedAreNotTouched) {

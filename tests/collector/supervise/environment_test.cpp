@@ -65,6 +65,15 @@ TEST(ChildEnvironment, SourcesThatAreOffAreNotInjected) {
   EXPECT_TRUE(has(environmentFrom({}, *parseSources("nvtx")), "NCCL_NVTX_DISABLE=1"));
 }
 
+TEST(ChildEnvironment, AModeOfCudaIsAddedToWhatTheUserHasSet) {
+  Sources sources;
+  EXPECT_FALSE(has(environmentFrom({}, sources), "LACUNA_CUPTI="));
+  sources.cudaMode = CudaMode::Graphs;
+  EXPECT_TRUE(has(environmentFrom({}, sources), "LACUNA_CUPTI=graph-launches"));
+  sources.cudaMode = CudaMode::Kernels;
+  EXPECT_TRUE(has(environmentFrom({"LACUNA_CUPTI=environment"}, sources), "LACUNA_CUPTI=environment,device-work"));
+}
+
 TEST(ChildEnvironment, ThePythonHookStandsInFrontOfTheUsersPythonPath) {
   const auto folder = std::filesystem::temp_directory_path() / ("lacuna-torch-hook-test-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "python");

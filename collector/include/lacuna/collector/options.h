@@ -16,9 +16,18 @@
 namespace lacuna::collector {
 
 /// The sources to record. The libraries' own annotations arrive as NVTX, so they need `nvtx` too.
+/// How much of CUDA is recorded. Each record costs the program time.
+enum class CudaMode : std::uint8_t {
+  Full,     ///< device work, a record for each node of a graph; calls that launch or wait; memory
+  Kernels,  ///< device work alone
+  Graphs,   ///< as Full, with one record for each launch of a graph
+  Off,
+};
+
 struct Sources {
   bool nvtx = true;
   bool cuda = true;
+  CudaMode cudaMode = CudaMode::Full;  ///< never Off: then `cuda` is false
   bool cublas = false;
   bool cudnn = false;
   bool cusparse = false;
@@ -34,6 +43,9 @@ struct Sources {
 prof::Result<Sources> parseSources(std::string_view list);
 /// The words of such a list.
 std::vector<std::string_view> sourceNames();
+
+/// Reads "full", "kernels", "graphs" or "off".
+prof::Result<CudaMode> parseCudaMode(std::string_view word);
 
 /// Reads "256M", "4G", "65536" and the like as bytes; units are powers of 1024.
 prof::Result<std::uint64_t> parseBytes(std::string_view text);
