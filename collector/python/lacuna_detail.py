@@ -21,17 +21,14 @@ def is_plain(index):
 class Detail:
     """Switches the watchers off where a plain step begins, and on again where it ends."""
 
-    def __init__(self, emitter, modules):
+    def __init__(self, emitter):
         self.emitter = emitter
-        self.modules = modules  # None where they are not watched
         self.plain = False
-        self.paused = False  # the modules
 
     def step_begins(self, index):
         self.plain = is_plain(index)
         if self.plain:
             self.emitter.detail(0)
-            self.paused = self.modules is not None and self.modules.pause()
         return self.plain
 
     def watch_evaluations(self, module):
@@ -52,5 +49,3 @@ class Detail:
             return
         self.plain = False
         self.emitter.detail(1)
-        if self.paused:
-            self.modules.resume()

@@ -5,7 +5,7 @@
 import ctypes
 import os
 
-PHASE, MODULE = 2, 4  # categories of the schema in docs/nvtx-schema.md
+PHASE = 2  # a category of the schema in docs/nvtx-schema.md
 ROLES = {"other": 0, "parameter": 1, "gradient": 2, "activation": 3, "optimizer": 4, "input": 5}
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "liblacuna_torch.so")
 
@@ -34,7 +34,14 @@ class Emitter:
         ),
         "open": ("lacunaTorchOpen", (ctypes.c_uint32, ctypes.c_char_p), ctypes.c_int),
         "open_step": ("lacunaTorchOpenStep", (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int), ctypes.c_int),
+        "close_step": ("lacunaTorchCloseStep", (ctypes.c_int,), None),
+        "forwards": ("lacunaTorchForwards", (), ctypes.c_uint64),
         "detail": ("lacunaTorchDetail", (ctypes.c_int,), None),
+        "module_calls": ("lacunaTorchModuleCalls", (ctypes.py_object,) * 7, ctypes.py_object),
+        "watch_modules": ("lacunaTorchWatchModules", (ctypes.c_int,), None),
+        "call_inside_modules": ("lacunaTorchCallInsideModules", (ctypes.c_int,), None),
+        "name_module": ("lacunaTorchNameModule", (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int), None),
+        "forget_module": ("lacunaTorchForgetModule", (ctypes.c_void_p,), None),
         "open_loader": (
             "lacunaTorchOpenLoader",
             (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int32),

@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-"""The forward of each module, the forward phase, and evaluations."""
+"""The forward of each module."""
 
 import functools
-import threading
 import time
 import weakref
 
-from lacuna_emitter import MODULE, PHASE, ROLES
+import lacuna_start
 
 
 class StackCost:
@@ -19,14 +18,10 @@ class StackCost:
     def __init__(self, torch, emitter):
         self.enabled = getattr(torch, "is_anomaly_enabled", lambda: False)
         self.emitter = emitter
-        self.wanted = False
         self.samples = []
 
-    def forward_begins(self):
-        self.wanted = len(self.samples) < self.SAMPLES and self.enabled()
-
     def in_module(self, module):
-        if getattr(module, "_modules", None):
+        if getattr(module, "_modules", None) or not self.enabled():
             return
         import traceback  # only here, for few programs need it
 
@@ -34,22 +29,22 @@ class StackCost:
         traceback.format_stack()
         self.samples.append(time.perf_counter_ns() - began)
         if len(self.samples) == self.SAMPLES:
-            self.wanted = False
+            self.emitter.call_inside_modules(0)
             middle = sorted(self.samples)[self.SAMPLES // 2]
             self.emitter.knob(b"debug.stack_ns", str(middle).encode())
 
 
 class Modules:
-    """A range for every module's forward, named by its path in the outermost module called. The outermost one with
-    gradients switched on is the forward phase. In evaluation mode it is the evaluation, with or without gradients."""
+    """A range for every module's forward, named by its path in the outermost module called, and the phase of that one.
+    The library wraps each call; PyTorch's own hooks take ten times as long. Here is what happens once for a module."""
 
     def __init__(self, torch, emitter, steps):
         self.torch = torch
         self.emitter = emitter
         self.steps = steps
-        self.paths = {}
-        self.local = threading.local()
-        self.handles = []
+        self.known = {}  # by id
+        self.original = None  # Module.__call__, while ours is in its place
+        self.ours = None
         modules = torch.nn.modules
         self.norms = self.kinds(modules, ("batchnorm", "_BatchNorm"))
         self.biased = self.kinds(modules, ("linear", "Linear"), ("conv", "_ConvNd"))
@@ -65,86 +60,76 @@ class Modules:
         self.install_compile()
 
     def resume(self):
-        module = self.torch.nn.modules.module
-        before, after = self.before, self.after
-        try:
-            after_handle = module.register_module_forward_hook(after, always_call=True)
-        except TypeError:  # PyTorch before 2.0
-            after_handle = module.register_module_forward_hook(after)
-        self.local = threading.local()
-        self.handles = [module.register_module_forward_pre_hook(before), after_handle]
+        module = self.torch.nn.Module
+        self.original = module.__dict__["__call__"]
+        self.ours = self.emitter.module_calls(
+            module, self.original, self.torch.is_grad_enabled, self.steps.begin, self.learn, self.find_bias,
+            self.stack_cost.in_module)
+        self.emitter.watch_modules(1)
+        module.__call__ = self.ours
 
     def pause(self):
-        """Removes the hooks. False when there were none, as after torch.compile."""
-        handles, self.handles = self.handles, []
-        for handle in handles:
-            handle.remove()
-        return bool(handles)
+        """Puts PyTorch's own call back. False when it was there, as after torch.compile."""
+        if self.original is None:
+            return False
+        self.emitter.watch_modules(0)
+        module = self.torch.nn.Module
+        if module.__dict__["__call__"] is self.ours:  # else the program has wrapped it
+            module.__call__ = self.original
+        self.original = None
+        return True
 
     def install_compile(self):
-        """Hooks inside compiled code would cut it into pieces, so they go when the program compiles for the first time.
-        The compiled function's calls are then the forward phase."""
-        original = getattr(self.torch, "compile", None)
+        """The compiler cannot look into our calls, so they go when the program compiles for the first time. The compiled
+        function's calls are then the forward phase. What is exported is for another program, so they come back."""
+        self.leave_to(self.torch, "compile")
+        self.leave_to(getattr(self.torch, "export", None), "export", returns=True)
+        lacuna_start.after_import("torch._dynamo", self.leave_to_dynamo)
+
+    def leave_to_dynamo(self, dynamo):
+        for name in ("optimize", "optimize_assert", "export", "explain"):
+            self.leave_to(dynamo, name)
+
+    def leave_to(self, holder, name, returns=False):
+        original = getattr(holder, name, None)
         if original is None:
             return
 
         @functools.wraps(original)
         def compile(*arguments, **named):
-            self.pause()
-            return original(*arguments, **named)
+            paused = self.pause()
+            try:
+                return original(*arguments, **named)
+            finally:
+                if paused and returns:
+                    self.resume()
 
-        self.torch.compile = compile
+        setattr(holder, name, compile)
 
-    def path(self, module):
-        found = self.paths.get(id(module))
-        return found[1] if found is not None and found[0]() is module else type(module).__name__.encode()
+    def is_known(self, module):
+        known = self.known.get(id(module))
+        return known is not None and known() is module
 
     def learn(self, root):
-        known = self.paths.get(id(root))
-        if known is not None and known[0]() is root:
+        """Names a module and all in it."""
+        if self.is_known(root):
             return
         kind = type(root).__name__
         for path, module in root.named_modules():
-            name = f"{kind}.{path}" if path else kind
-            self.paths[id(module)] = (weakref.ref(module), name.encode())
+            number = id(module)
+            self.known[number] = weakref.ref(module, functools.partial(self.forget, number))
+            is_norm = bool(self.norms) and isinstance(module, self.norms)
+            self.emitter.name_module(number, f"{kind}.{path}".encode() if path else kind.encode(), is_norm)
 
-    def before(self, module, arguments):
-        stack = self.local.__dict__.setdefault("stack", [])
-        if not stack:
-            if not getattr(module, "training", True):
-                stack.append((None, self.emitter.open(PHASE, b"evaluation")))
-            elif self.torch.is_grad_enabled():
-                self.steps.begin()
-                if not self.handles:  # the step that has begun is a plain one, in which modules are not watched
-                    return
-                stack.append((None, self.emitter.open(PHASE, b"forward")))
-                self.emitter.role(ROLES["activation"])
-                self.stack_cost.forward_begins()
-            self.learn(module)
-        if self.norms and isinstance(module, self.norms):
-            self.find_bias(module)
-        if self.stack_cost.wanted:
-            self.stack_cost.in_module(module)
-        stack.append((module, self.emitter.open(MODULE, self.path(module))))
+    def forget(self, number, reference):
+        if self.known.get(number) is reference:
+            del self.known[number]
+            self.emitter.forget_module(number)
 
-    def find_bias(self, norm):
-        """A batch norm subtracts the bias again that the layer in front of it adds."""
-        layer = self.local.__dict__.get("leaf")
-        if isinstance(layer, self.biased) and getattr(layer, "bias", None) is not None:
+    def find_bias(self, norm, leaf):
+        """A batch norm subtracts the bias again that the layer in front of it adds. `leaf` is that layer's id."""
+        reference = self.known.get(leaf)
+        layer = reference() if reference is not None else None
+        if self.norms and isinstance(layer, self.biased) and getattr(layer, "bias", None) is not None:
             self.norms = ()  # once is enough
             self.emitter.knob(b"conv_bias", b"on")
-
-    def after(self, module, arguments, result):
-        stack = self.local.__dict__.get("stack")
-        if not stack:
-            return
-        while stack:
-            owner, level = stack.pop()
-            if owner is module:
-                self.emitter.close(level)
-                if self.norms and not getattr(module, "_modules", None):
-                    self.local.leaf = module
-                break
-        if len(stack) == 1 and stack[0][0] is None:
-            self.emitter.close(stack.pop()[1])
-            self.emitter.role(0)

@@ -72,6 +72,14 @@ class AfterImport:
         loader.exec_module = exec_module
 
 
+def after_import(name, then):
+    """Calls `then` with the module, now or when it is there."""
+    if name in sys.modules:
+        then(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, AfterImport(name, then))
+
+
 def _guests():
     """The work besides watching that the environment asks for: it applies settings and times steps."""
     found = []
@@ -105,7 +113,4 @@ def begin():
     lacuna_frames.announce()
     _announce_cupti()
     guests = _guests()
-    if "torch" in sys.modules:
-        _on_torch(sys.modules["torch"], guests)
-    else:
-        sys.meta_path.insert(0, AfterImport("torch", lambda torch: _on_torch(torch, guests)))
+    after_import("torch", lambda torch: _on_torch(torch, guests))

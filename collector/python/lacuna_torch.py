@@ -107,7 +107,7 @@ def watch(torch):
             steps = lacuna_training.Steps(emitter)
             install(torch, emitter, wanted_parts(os.environ.get("LACUNA_TORCH", "")), steps)
             if os.environ.get("LACUNA_DETAIL") == "some":
-                steps.detail = lacuna_detail.Detail(emitter, _modules)
+                steps.detail = lacuna_detail.Detail(emitter)
                 steps.detail.watch_evaluations(torch.nn.Module)
     except Exception as error:
         print(f"lacuna: PyTorch is not watched: {error}", file=sys.stderr)

@@ -27,7 +27,7 @@ class Steps:
     def __init__(self, emitter):
         self.emitter = emitter
         self.index = 0
-        self.signs = 0  # of training, so far
+        self.signs = 0  # of training, so far; besides forwards, which the emitter counts
         self.level = None
         self.thread = None
         self.leader = lambda: None  # the optimizer whose step ends a step, as long as the program keeps it
@@ -77,7 +77,7 @@ class Steps:
         self.others = 0
         if self.level is None or self.thread != threading.get_ident():
             return
-        self.emitter.close(self.level)
+        self.emitter.close_step(self.level)
         self.level = None
         self.index += 1
         if self.detail is not None:
@@ -125,6 +125,8 @@ class Modes:
             if value is not None and self.reported.get(name) != value:
                 self.reported[name] = value
                 self.emitter.knob(name.encode(), value.encode())
+                if value == "anomaly detection":
+                    self.emitter.call_inside_modules(1)  # lacuna_modules.StackCost
 
 
 def install_backward(torch, emitter, steps):
@@ -174,7 +176,7 @@ def install_checkpoint(torch, emitter, steps):
     saved = None  # by which thread, at which sign of training
 
     def now():
-        return threading.get_ident(), steps.signs
+        return threading.get_ident(), steps.signs, emitter.forwards()
 
     def saves(original):
         @functools.wraps(original)

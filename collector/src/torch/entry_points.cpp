@@ -5,6 +5,7 @@
 
 #include "torch/emitter.h"
 #include "torch/memory.h"
+#include "torch/module_calls.h"
 #include "torch/observer.h"
 #include "torch/program_steps.h"
 
@@ -56,12 +57,38 @@ LACUNA_ENTRY_POINT int lacunaTorchOpen(std::uint32_t category, const char* name)
   return open(static_cast<Category>(category), name);
 }
 LACUNA_ENTRY_POINT int lacunaTorchOpenStep(std::uint64_t index, std::uint64_t samples, int plain) {
+  noteStep(true);
   return openStep(index, samples, plain != 0);
 }
-/// Operators and allocations: from the begin of a plain step to its end they are not recorded.
+LACUNA_ENTRY_POINT void lacunaTorchCloseStep(int level) {
+  closeTo(level);
+  noteStep(false);
+}
+/// Operators, modules and allocations: from the begin of a plain step to its end they are not recorded.
 LACUNA_ENTRY_POINT void lacunaTorchDetail(int on) {
   observeDetail(on != 0);
+  recordModules(on != 0);
   recordAllocations(on != 0);
+}
+/// The watchers are functions of Python. Null where Python cannot be reached.
+LACUNA_ENTRY_POINT Object* lacunaTorchModuleCalls(Object* type, Object* original, Object* gradients, Object* begins,
+                                                  Object* unknown, Object* norm, Object* inside) {
+  return moduleCallMethod(type, original, {gradients, begins, unknown, norm, inside});
+}
+LACUNA_ENTRY_POINT std::uint64_t lacunaTorchForwards() {
+  return forwards();
+}
+LACUNA_ENTRY_POINT void lacunaTorchWatchModules(int on) {
+  watchModules(on != 0);
+}
+LACUNA_ENTRY_POINT void lacunaTorchCallInsideModules(int on) {
+  callInsideModules(on != 0);
+}
+LACUNA_ENTRY_POINT void lacunaTorchNameModule(const void* module, const char* name, int isNorm) {
+  nameModule(module, name, isNorm != 0);
+}
+LACUNA_ENTRY_POINT void lacunaTorchForgetModule(const void* module) {
+  forgetModule(module);
 }
 LACUNA_ENTRY_POINT void lacunaTorchProgramStep(std::int64_t beginNs, std::int64_t endNs) {
   emitProgramStep(beginNs, endNs);

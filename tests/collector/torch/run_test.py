@@ -44,7 +44,7 @@ class WithSteps(unittest.TestCase):
         self.plain.append(plain)
         return index
 
-    def close(self, level):
+    def close_step(self, level):
         self.closed += 1
 
     def step(self, optimizer):
@@ -99,24 +99,15 @@ class StepsEnd(WithSteps):
 
 
 class Detail(WithSteps):
-    """As the emitter and as the modules, it notes when they are switched."""
-
-    watches_modules = True
+    """As the emitter, it notes when detail is switched."""
 
     def setUp(self):
         super().setUp()
         self.switched = []
-        self.steps.detail = lacuna_detail.Detail(self, self)
+        self.steps.detail = lacuna_detail.Detail(self)
 
     def detail(self, on):
-        self.switched.append((self.steps.index, "operators", on))
-
-    def pause(self):
-        self.switched.append((self.steps.index, "modules", 0))
-        return self.watches_modules
-
-    def resume(self):
-        self.switched.append((self.steps.index, "modules", 1))
+        self.switched.append((self.steps.index, on))
 
     def train(self, steps):
         optimizer = Optimizer()
@@ -133,7 +124,7 @@ class Detail(WithSteps):
         self.train(at)
         self.assertEqual(self.switched, [])
         self.train(1)
-        self.assertEqual(self.switched, [(at, "operators", 0), (at, "modules", 0), (behind, "operators", 1), (behind, "modules", 1)])
+        self.assertEqual(self.switched, [(at, 0), (behind, 1)])
 
     def test_is_switched_on_for_an_evaluation_that_begins_in_a_plain_step(self):
         class Model:
@@ -148,14 +139,9 @@ class Detail(WithSteps):
         Model().train()
         self.assertEqual(self.switched, [])
         self.assertIsInstance(Model().train(False), Model)
-        self.assertEqual(self.switched, [(at, "operators", 1), (at, "modules", 1)])
+        self.assertEqual(self.switched, [(at, 1)])
         Model().train(mode=False)
-        self.assertEqual(len(self.switched), 2)
-
-    def test_leaves_modules_alone_that_are_not_watched(self):
-        self.watches_modules = False
-        self.train(lacuna_detail.FIRST + 1)
-        self.assertNotIn("modules", [what for _, what, on in self.switched if on])
+        self.assertEqual(len(self.switched), 1)
 
 
 class Iterator:
@@ -261,10 +247,14 @@ class Modes(unittest.TestCase):
     def setUp(self):
         self.knobs = []
         self.is_on_gpu = self.detects = False
+        self.inside = []
         self.emits = "NONE"
         self.cuda = types.SimpleNamespace(is_initialized=lambda: self.is_on_gpu)
         self.backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(benchmark=False))
         self._C = types.SimpleNamespace(_autograd=types.SimpleNamespace(_profiler_type=lambda: types.SimpleNamespace(name=self.emits)))
+
+    def call_inside_modules(self, on):
+        self.inside.append(on)
 
     def is_anomaly_enabled(self):
         return self.detects
@@ -282,16 +272,21 @@ class Modes(unittest.TestCase):
 
     def test_the_time_to_keep_a_stack_is_measured_where_anomalies_are_detected(self):
         cost = lacuna_modules.StackCost(self, self)
-        cost.forward_begins()
-        self.assertFalse(cost.wanted)
+        modes = lacuna_training.Modes(self, self)
+        modes.tell()
+        self.assertEqual(self.inside, [], "nothing is detected")
         self.detects = True
-        cost.forward_begins()
+        modes.tell()
+        self.assertEqual(self.inside, [1])
+        self.knobs.clear()
+        self.detects = False
+        cost.in_module(types.SimpleNamespace(_modules={}))
+        self.assertEqual(cost.samples, [], "the forward is outside of what detects")
+        self.detects = True
         for leaf in [False] + [True] * cost.SAMPLES:
-            self.assertTrue(cost.wanted)
+            self.assertEqual(self.inside, [1])
             cost.in_module(types.SimpleNamespace(_modules={} if leaf else {"inner": None}))
-        self.assertFalse(cost.wanted)
-        cost.forward_begins()
-        self.assertFalse(cost.wanted, "once is enough")
+        self.assertEqual(self.inside, [1, 0], "so many are enough")
         [(name, value)] = self.knobs
         self.assertEqual(name, "debug.stack_ns")
         self.assertTrue(100 < int(value) < 1_000_000_000, value)
@@ -320,59 +315,6 @@ class Modes(unittest.TestCase):
         modes.tell()
         modes.tell()
         self.assertEqual(self.knobs, [])
-
-
-class Norm:
-    _modules = {}
-
-
-class Linear:
-    def __init__(self, bias, children=None):
-        self.bias, self._modules = bias, children or {}
-
-
-class BiasBeforeNorm(unittest.TestCase):
-    """A stand-in for PyTorch, as far as it shows which layers are called behind each other."""
-
-    def setUp(self):
-        self.knobs = []
-        self.nn = types.SimpleNamespace(modules=types.SimpleNamespace(
-            batchnorm=types.SimpleNamespace(_BatchNorm=Norm), linear=types.SimpleNamespace(Linear=Linear)))
-        self.modules = lacuna_modules.Modules(self, self, self)
-        self.modules.learn = lambda root: None
-
-    def knob(self, name, value):
-        self.knobs.append((name.decode(), value.decode()))
-
-    def is_grad_enabled(self):
-        return False
-
-    def nothing(self, *_):
-        return 0
-
-    begin = open = close = role = nothing
-
-    def call(self, *modules):
-        for module in modules:
-            self.modules.before(module, ())
-            self.modules.after(module, (), None)
-
-    def test_is_reported_once(self):
-        self.call(Linear("bias"), Norm(), Linear("bias"), Norm())
-        self.assertEqual(self.knobs, [("conv_bias", "on")])
-
-    def test_is_none_without_a_bias_or_with_a_layer_between(self):
-        self.call(Linear(None), Norm(), Linear("bias"), Linear(None), Norm())
-        self.assertEqual(self.knobs, [])
-
-    def test_a_container_around_the_layer_is_no_layer_between(self):
-        layer = Linear("bias")
-        container = Linear(None, {"layer": layer})
-        self.modules.before(container, ())
-        self.call(layer)
-        self.modules.after(container, (), None)
-        self.call(Norm())
-        self.assertEqual(self.knobs, [("conv_bias", "on")])
 
 
 class TorchRun(unittest.TestCase):
@@ -451,7 +393,7 @@ class TorchRun(unittest.TestCase):
             ranges = f"(select * from range where category = '{category}')"
             self.assertEqual(self.inside("plain step", ranges), 0, category)
             self.assertEqual(self.inside("step", ranges), 60 * count, category)
-        self.assertEqual(self.phases(), {"load": 441, "forward": 60, "backward": 440, "optimizer": 440})
+        self.assertEqual(self.phases(), {"load": 441, "forward": 440, "backward": 440, "optimizer": 440})
         allocations = "select action, count(*) from allocation where address = 4096 and bytes = 4096 group by action order by 2"
         self.assertEqual([count for _, count in self.query(allocations)], [60, 440], "what is freed is recorded all the time")
 
@@ -459,6 +401,42 @@ class TorchRun(unittest.TestCase):
         self.train(0, "fork", "long", options=["--detail", "all"])
         self.assertEqual(self.counts("step"), {"step": 440})
         self.assertEqual(self.counts("module"), {"Net": 440, "Net.first": 440})
+
+    def modules(self, case):
+        return self.record(os.path.join(HERE, "modules.py"), case)
+
+    def test_a_module_gets_all_arguments_and_its_result_is_returned(self):
+        self.assertEqual(self.modules("hands-all-on").stdout, "1 6 4\n(self, /, *args, **kwargs)\n"
+                         "Sum.forward() missing 1 required positional argument: 'first'\n")
+        self.assertEqual(self.counts("module"), {"Sum": 3})
+
+    def test_a_module_that_fails_ends_its_range_and_no_other(self):
+        self.assertEqual(self.modules("fails").stdout, "7\nfailed with 8\n")
+        self.assertEqual(self.counts("module"), {"Catches": 1, "Catches.inner": 1, "Catches.next": 1, "Fails": 1, "Sum": 1})
+        self.assertEqual(self.phases()["forward"], 3)
+        inner = self.query("select count(*) from range o join range i on i.startNs >= o.startNs and "
+                           "i.startNs + i.durNs <= o.startNs + o.durNs where o.name = 'Catches' and i.name like 'Catches.%'")
+        self.assertEqual(inner, [(2,)])
+
+    def test_a_module_at_the_address_of_one_that_is_gone_has_its_own_name(self):
+        self.modules("reuses-addresses")
+        self.assertEqual(self.counts("module"), {"First": 50, "Second": 50})
+
+    def test_modules_nest_in_each_thread(self):
+        self.modules("threads")
+        counts = self.counts("module")
+        self.assertEqual(counts, dict.fromkeys(["Sequential", "Sequential.0", "Sequential.1", "Sequential.1.0"], 800))
+        self.assertEqual(self.phases(), {"forward": 800})
+
+    def test_a_module_that_cannot_be_watched_is_called(self):
+        done = self.modules("unreadable")
+        self.assertEqual(done.stdout, "5\n")
+        self.assertIn("nobody may read this", done.stderr)
+
+    def test_a_bias_in_front_of_a_batch_norm_is_reported_once(self):
+        for case, found in (("bias", [("on",)]), ("bias-in-container", [("on",)]), ("no-bias", [])):
+            self.modules(case)
+            self.assertEqual(self.query("select value from environment where key = 'knob.conv_bias'"), found, case)
 
     def test_modules_are_named_by_their_path(self):
         self.train(0, "fork")

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Lacuna authors
 # SPDX-License-Identifier: Apache-2.0
-from . import module
+from . import batchnorm, linear, module

@@ -48,12 +48,12 @@ class Module:
         self.train(False)
         return self
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments, **named):
         for hook in list(_before.values()):
             hook(self, arguments)
         result = None
         try:
-            result = self.forward(*arguments)
+            result = self.forward(*arguments, **named)
         finally:
             for hook in list(_after.values()):
                 hook(self, arguments, result)
