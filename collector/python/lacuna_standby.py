@@ -152,9 +152,9 @@ class Standby:
     def open_step(self, index, samples, plain):
         return self.emitter.open_step(index, samples, plain) if self.emitter is not None else 0
 
-    def close(self, level):
+    def close_step(self, level):
         if self.emitter is not None:
-            self.emitter.close(level)
+            self.emitter.close_step(level)
             self.settle()
         self.turn(self.step_ended())
 

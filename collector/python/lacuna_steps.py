@@ -48,7 +48,7 @@ class Times:
             self.begin_ns = time.monotonic_ns()
         return 0
 
-    def close(self, level):
+    def close_step(self, level):
         if not self.marked:
             self.end_step()
 

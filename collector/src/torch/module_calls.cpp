@@ -180,6 +180,7 @@ Object* moduleCallMethod(Object* type, Object* original, const ModuleWatchers& w
 
 void watchModules(bool on) {
   gWatch.store(on, std::memory_order_relaxed);
+  noteStep(false);  // nobody reports its end meanwhile
 }
 
 void recordModules(bool on) {

@@ -30,6 +30,7 @@ void watchModules(bool on);
 void recordModules(bool on);
 /// Whether `inside` is called.
 void callInsideModules(bool on);
+/// A recording that begins inside a step does not know of it, and asks Python.
 void noteStep(bool isOpen);
 /// Forward phases so far.
 std::uint64_t forwards();
