@@ -23,37 +23,30 @@ _INJECTION = os.path.abspath(os.path.join(os.path.dirname(lacuna_emitter.LIBRARY
 
 
 class Places:
-    """Where watching a program puts something: in the place of functions, and among hooks. Takes it out again."""
+    """Where watching a program puts something: in the place of functions. Takes it out again."""
 
     def __init__(self, torch):
         dataloader = torch.utils.data.dataloader
         utils = dataloader._utils
         owners = [torch, torch.autograd, os, dataloader.DataLoader, dataloader._BaseDataLoaderIter, utils.worker]
         owners += [getattr(utils.fetch, name) for name in vars(utils.fetch) if name.endswith("DatasetFetcher")]
+        owners += [torch.nn.Module]
+        owners += [sys.modules[name] for name in ("torch.export", "torch._dynamo") if name in sys.modules]
         self.functions = [(owner, dict(vars(owner))) for owner in owners]
-        module = torch.nn.modules.module
-        self.hooks = [
-            (hooks, set(hooks))
-            for name, hooks in vars(module).items()
-            if name.startswith("_global_") and isinstance(hooks, dict)
-        ]
         self.callbacks = list(gc.callbacks)
-        self.replaced, self.added = [], []
+        self.replaced = []
 
     def remember(self):
         """Call it when all is in place: what the program puts there later is its own."""
         for owner, before in self.functions:
             now = vars(owner)
             self.replaced += [(owner, name, now[name], old) for name, old in before.items() if now.get(name) is not old]
-        self.added = [(hooks, key) for hooks, before in self.hooks for key in hooks if key not in before]
         self.callbacks = [callback for callback in gc.callbacks if callback not in self.callbacks]
 
     def remove(self):
         for owner, name, ours, old in self.replaced:
             if vars(owner).get(name) is ours:  # else somebody else's is in front of it
                 setattr(owner, name, old)
-        for hooks, key in self.added:
-            hooks.pop(key, None)
         for callback in self.callbacks:
             if callback in gc.callbacks:
                 gc.callbacks.remove(callback)

@@ -116,5 +116,5 @@ LACUNA_ENTRY_POINT void lacunaTorchNameThread(const char* name) {
 LACUNA_ENTRY_POINT void lacunaTorchLeave() {
   stopObserving();
   stopWatchingMemory();
-  noteStep(false);
+  watchModules(false);
 }

@@ -22,10 +22,13 @@ class Torch(JobTest):
     def test_each_trigger_records_complete_steps_and_leaves_nothing_behind(self):
         programs = [self.on_standby(sys.executable, TRAINING, rank=rank, world=2) for rank in range(2)]
         self.wait_for_ranks(2)
-        ends, operators = [0, 0], set()
-        for number in (1, 2):
-            for rank, trace in enumerate(self.recorded("--steps", 4)):
-                self.assertEqual(os.path.basename(trace), f"capture-{number}.rank{rank}.lcn")
+        ends, operators, captures = [0, 0], set(), []
+        for _ in range(2):
+            traces = self.recorded("--steps", 4)
+            # A capture whose first step has passed when the last rank hears of it leaves its number to nobody.
+            captures.append(int(os.path.basename(traces[0]).removeprefix("capture-").split(".")[0]))
+            for rank, trace in enumerate(traces):
+                self.assertEqual(os.path.basename(trace), f"capture-{captures[-1]}.rank{rank}.lcn")
                 steps = self.rows(trace, "SELECT payload FROM range WHERE name = 'step' ORDER BY startNs")
                 first = steps[0]["payload"]
                 self.assertEqual([row["payload"] for row in steps], list(range(first, first + 4)))
@@ -38,13 +41,14 @@ class Torch(JobTest):
                 operators.add(self.counts(trace, "aten::mse_loss"))
                 report = self.call("report", trace)
                 self.assertEqual(report.returncode, 0, report.stderr)
+        self.assertLess(*captures)
         self.assertEqual(len(operators), 1, "each is observed as often in the second recording as in the first")
         self.assertNotIn(0, operators)
         for program in programs:
             os.kill(self.process_of(programs.index(program)), signal.SIGTERM)
             printed, error = program.communicate()
             self.assertEqual((program.returncode, printed), (0, "as before\n"), error)
-            self.assertEqual(error.splitlines(), [f"lacuna: 2 files of steps recorded in {self.job}"])
+            self.assertRegex(error, rf"^lacuna: [2-9] files of steps recorded in {self.job}\n$")
         self.check_gone()
 
 
