@@ -15,6 +15,7 @@ namespace lacuna::collector::torch {
 namespace {
 
 struct Name {
+  Name(const char* words, bool isNorm) : text(words), isNewNorm(isNorm) {}
   std::string text;
   std::atomic<bool> isNewNorm;
 };

@@ -179,7 +179,7 @@ bool DrainCore::drainAll(bool last) {
     if (reader->flightRecorder() && !last && reader->alive()) continue;
     const std::uint64_t before = reader->segmentsRead();
     any |= reader->drain(clock_, tick_, last);
-    isFilling_ |= reader->segmentsRead() > before;
+    isFilling_ |= reader->segmentsRead() > before + 1;
   }
   closeTheBroken();
   batches_.flush();

@@ -35,7 +35,7 @@ class DrainCore {
   Status finish();
   [[nodiscard]] DrainStats stats();
   [[nodiscard]] const std::string& whyUnable() const { return whyUnable_; }
-  /// True when the last pass came to the end of a segment, so that there may soon be no room for more.
+  /// True when a process filled more than a segment before the last pass, so that there may soon be no room for more.
   [[nodiscard]] bool isFilling() const { return isFilling_; }
   [[nodiscard]] bool hasRecorders() const { return !readers_.empty(); }
   TraceState& trace() { return trace_; }

@@ -22,7 +22,8 @@ using recording::TraceStateAccess;
 namespace {
 
 constexpr auto kShortPause = std::chrono::milliseconds(2);
-/// While no thread fills a segment. Each pass may take a core from the program and cools its caches.
+/// While no process fills more than a segment in that time. Each pass may take a core from the program and cools its
+/// caches.
 constexpr auto kLongPause = std::chrono::milliseconds(20);
 /// While nobody records. A program that starts meanwhile has its pool of segments.
 constexpr auto kIdlePause = std::chrono::milliseconds(50);
