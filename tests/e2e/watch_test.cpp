@@ -269,8 +269,10 @@ TEST_F(WatchTest, WhatTheRecorderRunsOnCoresOfItsOwnIsACounterOfItsOwn) {
   std::map<std::string, std::vector<double>> values;
   for (std::size_t i = 0; i < samples.track.size(); ++i)
     values[std::string(reader.text(tracks.name[samples.track[i].value - 1]))].push_back(samples.value[i]);
-  ASSERT_FALSE(values["recorder CPU on other cores"].empty());
-  EXPECT_GT(values["recorder CPU on other cores"].back(), 0);
+  // In some tenths of a second it does next to nothing.
+  const std::vector<double>& others = values["recorder CPU on other cores"];
+  ASSERT_FALSE(others.empty());
+  EXPECT_GT(*std::ranges::max_element(others), 0);
   ASSERT_FALSE(values["recorder CPU"].empty());
   EXPECT_EQ(values["recorder CPU"].back(), 0) << "but before the program had come to its core";
 }
