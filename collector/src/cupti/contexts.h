@@ -24,9 +24,10 @@ class Contexts {
   /// Forgets them all: nobody reports any more when they end.
   void forget();
   /// Waits until the devices have done the work of these contexts and of the calling thread's context. Waits at most
-  /// `most`: work may never end, and the program is about to. False when some may still run. `driver` is the library's
-  /// name; where the process has not loaded it, nothing runs. During a capture it does not wait, which would break it.
-  bool settle(const char* driver, std::chrono::milliseconds most);
+  /// `most`: work may never end, and the program is about to. False when some may still run. `name` is the driver's
+  /// library; where the process has not loaded it, nothing runs. During a capture it does not wait, which would break
+  /// it.
+  bool settle(const char* name, std::chrono::milliseconds most);
 
  private:
   std::mutex mutex_;

@@ -6,7 +6,7 @@
 // thread has none, fills it record by record, and hands it back when it is full or flushed, but not while a record in
 // it lacks its end (cuptiActivityFlushAll: "It doesn't return buffers which have one or more incomplete records").
 // Records that find no buffer are counted, and a second subscriber is refused. Where the real one hangs it refuses and
-// counts, or ends the process: asking for the dropped records in the completion callback, and calls in a forked child.
+// counts, or ends the process: asking for the lost records in the completion callback, and calls in a forked child.
 // It is the driver too, as far as one waits for its contexts. The test drives it through the fake… functions.
 #include <cupti.h>
 #include <cupti_pmsampling.h>
@@ -53,7 +53,7 @@ struct Place {
   std::size_t at;
 };
 std::map<std::uint32_t, Place> begun;  ///< kernels by correlation
-std::size_t dropped = 0;
+std::size_t lost = 0;
 bool held = false;
 /// Lets a buffer that is full wait, and changes the order of those that are handed back. The header promises neither a
 /// time nor an order.
@@ -119,7 +119,7 @@ void handBack(Wanted wanted) {
 std::shared_ptr<Buffer> bufferWith(std::size_t bytes) {
   std::shared_ptr<Buffer>& buffer = open[std::this_thread::get_id()];
   if (buffer != nullptr && buffer->size - buffer->used < bytes) {
-    full.push_back(std::move(buffer));
+    full.push_back(std::exchange(buffer, nullptr));
     handBack(Wanted::Full);
   }
   if (buffer == nullptr) {
@@ -135,7 +135,7 @@ std::shared_ptr<Buffer> bufferWith(std::size_t bytes) {
 std::optional<Place> write(const void* record, std::size_t bytes) {
   const std::shared_ptr<Buffer> buffer = bufferWith(bytes);
   if (buffer == nullptr) {
-    ++dropped;
+    ++lost;
     return std::nullopt;
   }
   const std::size_t at = buffer->used;
@@ -195,7 +195,7 @@ void fakeReset(int newSubscribeResult, std::uint32_t newKernelStride) {
   open.clear();
   full.clear();
   begun.clear();
-  dropped = 0;
+  lost = 0;
   held = false;
   lateness.reset();
   flushes = 0;
@@ -296,7 +296,7 @@ void fakeEveryKind() {
 
 void fakeDrop(std::size_t count) {
   std::lock_guard lock(mutex);
-  dropped += count;
+  lost += count;
 }
 
 /// Until it is let go, the buffer at hand is not handed back, as one that the device still writes.
@@ -385,16 +385,16 @@ int fakeEnabledCalls() {
   return enabledCalls;
 }
 
-CUresult cuCtxGetCurrent(CUcontext* context) {
-  *context = current;
+CUresult cuCtxGetCurrent(CUcontext* pctx) {
+  *pctx = current;
   return CUDA_SUCCESS;
 }
-CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  current = context;
+CUresult cuCtxPushCurrent_v2(CUcontext ctx) {
+  current = ctx;
   return CUDA_SUCCESS;
 }
-CUresult cuCtxPopCurrent_v2(CUcontext* context) {
-  *context = current;
+CUresult cuCtxPopCurrent_v2(CUcontext* pctx) {
+  *pctx = current;
   current = nullptr;
   return CUDA_SUCCESS;
 }
@@ -415,8 +415,8 @@ CUptiResult cuptiGetVersion(std::uint32_t* version) {
   *version = 130001;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiGetResultString(CUptiResult, const char** text) {
-  *text = "made up";
+CUptiResult cuptiGetResultString(CUptiResult, const char** str) {
+  *str = "made up";
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const char** name) {
@@ -471,12 +471,12 @@ CUptiResult cuptiGetTimestamp(std::uint64_t* timestamp) {
   *timestamp = now();
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc onRequest,
-                                           CUpti_BuffersCallbackCompleteFunc onComplete) {
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
+                                           CUpti_BuffersCallbackCompleteFunc funcBufferCompleted) {
   std::lock_guard lock(mutex);
   note('B');
-  request = onRequest;
-  complete = onComplete;
+  request = funcBufferRequested;
+  complete = funcBufferCompleted;
   return static_cast<CUptiResult>(registerResult.load());
 }
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
@@ -503,29 +503,30 @@ CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId, std::uint8_t enable) 
   enabledCalls += enable != 0 ? 1 : -1;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityGetNextRecord(std::uint8_t* data, std::size_t bytes, CUpti_Activity** record) {
-  std::uint8_t* at = data;
+CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t validBufferSizeBytes,
+                                       CUpti_Activity** record) {
+  std::uint8_t* at = buffer;
   if (*record != nullptr) {
     std::uint32_t kind = 0;
     std::memcpy(&kind, *record, sizeof kind);
     at = reinterpret_cast<std::uint8_t*>(*record) + strideOf(kind);
   }
   std::uint32_t kind = 0;
-  if (data + bytes < at + sizeof kind) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  if (buffer + validBufferSizeBytes < at + sizeof kind) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   std::memcpy(&kind, at, sizeof kind);
   if (strideOf(kind) == 0) return CUPTI_ERROR_INVALID_KIND;
   *record = reinterpret_cast<CUpti_Activity*>(at);
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* count) {
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* dropped) {
   ownProcess();
   if (completing) {
     ++misuses;
     return CUPTI_ERROR_INVALID_OPERATION;
   }
   std::lock_guard lock(mutex);
-  *count = dropped;
-  dropped = 0;
+  *dropped = lost;
+  lost = 0;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
