@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "torch/emitter.h"
 #include "torch/memory.h"
@@ -46,7 +48,10 @@ class ModuleNames {
 
 // Never destroyed: modules die, and are called, after static objects are gone.
 ModuleNames& gNames = *new ModuleNames;
+/// What a call goes on to, and what the first method of ours went on to: PyTorch's own call. They differ where the
+/// program has put a function around a method of ours, and a later method around that.
 Object* gOriginal = nullptr;
+Object* gInnermost = nullptr;
 ModuleWatchers gWatchers{};
 std::atomic<bool> gWatch{false}, gRecord{true}, gInside{false}, gStepIsOpen{false};
 std::atomic<std::uint64_t> gForwards{0};
@@ -56,7 +61,8 @@ constexpr std::uint8_t kActivation = 3;  ///< a role of memory in docs/nvtx-sche
 struct Calls {
   unsigned depth = 0;
   bool calledInside = false;
-  void* leaf = nullptr;  ///< the last one; may be gone
+  void* leaf = nullptr;              ///< the last one; may be gone
+  const Object* handedOn = nullptr;  ///< the module whose call has just gone on to gOriginal
 };
 thread_local Calls tCalls;
 
@@ -141,7 +147,7 @@ class ModuleCall {
   int phase_ = -1, range_ = -1;
 };
 
-Object* callOriginal(const PythonApi& python, Object* module, Object* args, Object* named) {
+Object* callOn(const PythonApi& python, Object* to, Object* module, Object* args, Object* named) {
   const std::ptrdiff_t count = python.tupleSize(args);
   Object* all = python.newTuple(count + 1);
   if (all == nullptr) return nullptr;
@@ -152,16 +158,22 @@ Object* callOriginal(const PythonApi& python, Object* module, Object* args, Obje
     python.incRef(item);
     python.setTupleItem(all, i + 1, item);
   }
-  Object* result = python.call(gOriginal, all, named);
+  Object* result = python.call(to, all, named);
   python.decRef(all);
   return result;
 }
 
 Object* callModule(Object* module, Object* args, Object* named) {
   const PythonApi& python = *pythonApi();
-  if (!gWatch.load(std::memory_order_relaxed) || !listening()) return callOriginal(python, module, args, named);
-  const ModuleCall call(python, module);
-  return callOriginal(python, module, args, named);
+  const Object* handedOn = std::exchange(tCalls.handedOn, nullptr);
+  if (handedOn == module && gOriginal != gInnermost) return callOn(python, gInnermost, module, args, named);
+  const bool isWatched = gWatch.load(std::memory_order_relaxed) && listening();
+  std::optional<ModuleCall> call;
+  if (isWatched) call.emplace(python, module);
+  tCalls.handedOn = module;
+  Object* result = callOn(python, gOriginal, module, args, named);
+  tCalls.handedOn = nullptr;
+  return result;
 }
 
 }  // namespace
@@ -175,6 +187,7 @@ Object* moduleCallMethod(Object* type, Object* original, const ModuleWatchers& w
   for (Object* kept : {original, watchers.gradients, watchers.begins, watchers.unknown, watchers.norm, watchers.inside})
     python->incRef(kept);
   gOriginal = original;
+  if (gInnermost == nullptr) gInnermost = original;
   gWatchers = watchers;
   return python->newMethod(type, &kDefinition);
 }

@@ -42,6 +42,17 @@ class Unreadable(torch.nn.Module):
         return value
 
 
+def wraps_call():
+    """As a library does that looks at all calls, around a recording that is switched off and on again."""
+    ours = torch.nn.Module.__call__
+    torch.nn.Module.__call__ = lambda module, *arguments: ours(module, *arguments)
+    watcher = sys.modules["lacuna_torch"]
+    watcher.pause()
+    print(Sum()(1))
+    watcher.resume()
+    print(Catches()(2))
+
+
 def hands_all_on():
     print(Sum()(1), Sum()(1, 2, start=3), Sum().forward(4))
     print(inspect.signature(torch.nn.Module.__call__))
@@ -85,6 +96,7 @@ def calls_in_threads():
 CASES = {
     "hands-all-on": hands_all_on,
     "fails": fails,
+    "wraps-call": wraps_call,
     "reuses-addresses": reuses_addresses,
     "threads": calls_in_threads,
     "unreadable": lambda: print(Unreadable()(5)),

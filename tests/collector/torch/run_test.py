@@ -422,6 +422,10 @@ class TorchRun(unittest.TestCase):
         self.modules("reuses-addresses")
         self.assertEqual(self.counts("module"), {"First": 50, "Second": 50})
 
+    def test_a_function_around_the_call_of_modules_stays(self):
+        self.assertEqual(self.modules("wraps-call").stdout, "1\n2\n")
+        self.assertEqual(self.counts("module"), {"Catches": 1, "Catches.inner": 1, "Catches.next": 1})
+
     def test_modules_nest_in_each_thread(self):
         self.modules("threads")
         counts = self.counts("module")
