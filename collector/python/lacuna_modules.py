@@ -21,6 +21,9 @@ class StackCost:
         self.samples = []
 
     def in_module(self, module):
+        if len(self.samples) == self.SAMPLES:  # detection was switched on once more
+            self.emitter.call_inside_modules(0)
+            return
         if getattr(module, "_modules", None) or not self.enabled():
             return
         import traceback  # only here, for few programs need it

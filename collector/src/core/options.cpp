@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
+#include <string>
 #include <utility>
 
 namespace lacuna::collector {
@@ -43,6 +45,18 @@ constexpr std::pair<std::string_view, bool Sources::*> kSources[] = {
     {"nccl", &Sources::nccl},         {"counters", &Sources::counters},
     {"samples", &Sources::samples},   {"gpu-counters", &Sources::gpuCounters},
 };
+
+/// The value of a word that stands for one.
+template <class Value>
+prof::Result<Value> oneOf(std::string_view option, std::string_view word,
+                          std::initializer_list<std::pair<std::string_view, Value>> values) {
+  std::string known;
+  for (const auto& [name, value] : values) {
+    if (word == name) return value;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  }
+  return prof::Error{fmt::format("{} does not know '{}'. Known: {}.", option, word, known)};
+}
 
 /// Splits "1.5m" into 1.5 and "m".
 bool splitNumber(std::string_view text, double& number, std::string_view& unit) {
@@ -82,27 +96,19 @@ std::vector<std::string_view> sourceNames() {
 }
 
 prof::Result<Sampler> parseSampler(std::string_view word) {
-  constexpr std::pair<std::string_view, Sampler> kSamplers[] = {
-      {"auto", Sampler::Auto}, {"perf", Sampler::Perf}, {"timer", Sampler::Timer}, {"proc", Sampler::Proc}};
-  for (const auto& [name, sampler] : kSamplers) {
-    if (word == name) return sampler;
-  }
-  return prof::Error{fmt::format("--sampler does not know '{}'. Known: auto, perf, timer, proc.", word)};
+  return oneOf<Sampler>(
+      "--sampler", word,
+      {{"auto", Sampler::Auto}, {"perf", Sampler::Perf}, {"timer", Sampler::Timer}, {"proc", Sampler::Proc}});
 }
 
 prof::Result<CudaMode> parseCudaMode(std::string_view word) {
-  constexpr std::pair<std::string_view, CudaMode> kModes[] = {
-      {"full", CudaMode::Full}, {"kernels", CudaMode::Kernels}, {"graphs", CudaMode::Graphs}, {"off", CudaMode::Off}};
-  for (const auto& [name, mode] : kModes) {
-    if (word == name) return mode;
-  }
-  return prof::Error{fmt::format("--cuda does not know '{}'. Known: full, kernels, graphs, off.", word)};
+  return oneOf<CudaMode>(
+      "--cuda", word,
+      {{"full", CudaMode::Full}, {"kernels", CudaMode::Kernels}, {"graphs", CudaMode::Graphs}, {"off", CudaMode::Off}});
 }
 
 prof::Result<Detail> parseDetail(std::string_view word) {
-  if (word == "all") return Detail::All;
-  if (word == "some") return Detail::Some;
-  return prof::Error{fmt::format("--detail does not know '{}'. Known: all, some.", word)};
+  return oneOf<Detail>("--detail", word, {{"all", Detail::All}, {"some", Detail::Some}});
 }
 
 prof::Result<std::uint64_t> parseBytes(std::string_view text) {

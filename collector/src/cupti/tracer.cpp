@@ -226,7 +226,7 @@ bool Tracer::Impl::giveUp(std::string text) {
   return fail(TracerState::Failed, std::move(text));
 }
 
-/// What is missing in a timeline that goes on.
+/// Reports a part that is missing; the rest is recorded.
 void Tracer::Impl::note(const std::string& text) {
   std::lock_guard lock(reportMutex);
   report.text += (report.text.empty() ? "" : "; ") + text;

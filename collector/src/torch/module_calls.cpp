@@ -48,8 +48,8 @@ class ModuleNames {
 
 // Never destroyed: modules die, and are called, after static objects are gone.
 ModuleNames& gNames = *new ModuleNames;
-/// What a call goes on to, and what the first method of ours went on to: PyTorch's own call. They differ where the
-/// program has put a function around a method of ours, and a later method around that.
+/// Our newest method calls `gOriginal`, our first one PyTorch's own call, `gInnermost`. They differ where the program
+/// has put a function around the first method: the newest one then calls that function, which calls the first method.
 Object* gOriginal = nullptr;
 Object* gInnermost = nullptr;
 ModuleWatchers gWatchers{};

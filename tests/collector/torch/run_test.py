@@ -287,6 +287,8 @@ class Modes(unittest.TestCase):
             self.assertEqual(self.inside, [1])
             cost.in_module(types.SimpleNamespace(_modules={} if leaf else {"inner": None}))
         self.assertEqual(self.inside, [1, 0], "so many are enough")
+        cost.in_module(types.SimpleNamespace(_modules={}))
+        self.assertEqual((self.inside, len(cost.samples)), ([1, 0, 0], cost.SAMPLES), "once is enough")
         [(name, value)] = self.knobs
         self.assertEqual(name, "debug.stack_ns")
         self.assertTrue(100 < int(value) < 1_000_000_000, value)
