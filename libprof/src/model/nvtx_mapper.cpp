@@ -12,7 +12,7 @@ using FieldNames = std::span<const std::string_view>;
 // The numbers and names of the runtime's schema; tests/libprof/model/nvtx_mapper_test.cpp ties them to its header.
 enum ExecutionKind : std::uint64_t { kCompute, kCopy, kFill, kCommunication, kUpkeep };
 enum SchemaDevice : std::uint64_t { kCpuDevice = 1, kCudaDevice = 2 };
-enum SchemaSync : std::uint64_t { kSyncQueue, kSyncItem, kSyncCopy };
+enum SchemaSync : std::uint64_t { kSyncQueue, kSyncItem, kSyncCopy, kSyncWait, kSyncEvent };
 
 namespace operators {
 constexpr std::string_view kNames[] = {"correlation", "sequence", "shapes"};
@@ -206,10 +206,26 @@ Allocation mapMemory(const AnnouncedMemory& announced, const NvtxEvent& event) {
   return row;
 }
 
+namespace {
+
+SyncKind syncKind(std::uint8_t kind) {
+  switch (kind) {
+    case kSyncItem:
+    case kSyncEvent:
+      return SyncKind::Event;
+    case kSyncWait:
+      return SyncKind::StreamWait;
+    default:
+      return SyncKind::Stream;
+  }
+}
+
+}  // namespace
+
 Sync mapWait(const AnnouncedWait& announced, const NvtxEvent& event) {
   Sync row{.startNs = event.startNs, .durNs = event.durNs, .thread = event.thread, .queue = queueId(announced.queue)};
   row.device = deviceOf(announced.queue);
-  row.kind = announced.kind == kSyncItem ? SyncKind::Event : SyncKind::Stream;
+  row.kind = syncKind(announced.kind);
   row.name = event.name;
   return row;
 }

@@ -5,12 +5,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
+#include <memory>
 #include <mutex>
-#include <set>
 #include <unordered_set>
 #include <vector>
 
+#include "alloc/block_map.h"
 #include "alloc/planned_arena.h"
 #include "backend/common/queue.h"
 #include "core/biased_lock.h"
@@ -33,31 +34,6 @@ constexpr std::size_t kSmallestRange = std::size_t{1} << 30;
 std::size_t roundUp(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
-
-std::size_t limitFromEnvironment() {
-  const char* text = std::getenv("LACUNA_MEMORY_LIMIT");
-  if (text == nullptr || *text == '\0') return 0;
-  char* end = nullptr;
-  const double value = std::strtod(text, &end);
-  const std::string suffix = end;
-  double factor = 1;
-  if (suffix == "K" || suffix == "k") factor = 1024;
-  if (suffix == "M" || suffix == "m") factor = 1024.0 * 1024;
-  if (suffix == "G" || suffix == "g") factor = 1024.0 * 1024 * 1024;
-  const double bytes = value * factor;
-  const bool isSize = bytes == 0 || (bytes >= 1 && bytes < 0x1p63);  // none is less than a byte, or not a number
-  if (end == text || !isSize || (factor == 1 && !suffix.empty())) {
-    fail("LACUNA_MEMORY_LIMIT",
-         "'" + std::string(text) + "' is no size; write bytes or a number with K, M or G (0 for no limit)");
-  }
-  return static_cast<std::size_t>(bytes);
-}
-
-struct BySize {
-  bool operator()(const Block* a, const Block* b) const {
-    return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address;
-  }
-};
 
 /// Where the addresses come from: memory of the machine, or none at all for the meta device.
 class RangeAllocator : public Allocator {
@@ -83,10 +59,12 @@ class RangeAllocator : public Allocator {
 
   Block* allocate(std::size_t bytes, Role role) override {
     const std::lock_guard lock(lock_);
+    if (!awaited_.empty()) [[unlikely]]
+      collectPassed();
     const std::size_t rounded = std::max(kSmallest, roundUp(bytes, kBlockAlignment));
-    Block* block = rounded <= kSmallLimit ? takeSmall(rounded)
-                   : plan_.follows()      ? takePlanned(rounded)
-                                          : takeLarge(rounded);
+    Block* block = rounded <= kSmallLimit   ? takeSmall(rounded)
+                   : plan_.follows(queue()) ? takePlanned(rounded)
+                                            : takeLarge(rounded);
     block->requested = bytes;
     block->role = role;
     block->op = origin();
@@ -97,20 +75,16 @@ class RangeAllocator : public Allocator {
     return block;
   }
 
-  void free(Block* block) override {
+  void free(Block* block, QueueMask users) override {
     const std::lock_guard lock(lock_);
     note(LACUNA_RT_MEMORY_FREE, *block);
     account(block->role, -static_cast<std::int64_t>(block->requested));
     ++stats_.frees;
-    if (block->bytes <= kSmallLimit) {
-      block->free = true;
-      small_[block->bytes / kSmallest].push_back(block);
-    } else if (block->arena != nullptr) {
-      if (Block* memory = plan_.giveBack(block)) giveBack(memory, true);
-    } else {
-      if (block->recorded != 0) plan_.recordFree(*block);
-      giveBack(block, true);
-    }
+    if (block->recorded != 0) plan_.recordFree(*block);
+    const QueueMask others = byQueue() ? users & ~(QueueMask{1} << block->queue) : 0;
+    if (others != 0) [[unlikely]]
+      return await(block, others);
+    cache(block);
   }
 
   void describe(Block* block, const char* tensor, Role role) override {
@@ -138,6 +112,7 @@ class RangeAllocator : public Allocator {
 
   void trim() override {
     const std::lock_guard lock(lock_);
+    waitForQueues();
     decommitFree();
   }
 
@@ -170,9 +145,9 @@ class RangeAllocator : public Allocator {
 
   bool beginIteration() override {
     const std::lock_guard lock(lock_);
-    if (!plan_.canBegin()) return false;
+    if (!plan_.canBegin(queue())) return false;
     if (const std::size_t bytes = plan_.wantedBytes(); bytes > 0) installArena(bytes);
-    return plan_.begin();
+    return plan_.begin(queue());
   }
 
   void endIteration(bool finished) override {
@@ -199,6 +174,51 @@ class RangeAllocator : public Allocator {
     return ordered_ ? "empty" : "empty_host";
   }
 
+  /// True where memory belongs to queues: not for the host's, which is free when it comes back, nor for meta.
+  [[nodiscard]] bool byQueue() const { return ordered_ && backed_; }
+  [[nodiscard]] std::uint8_t queue() const {
+    return byQueue() ? static_cast<std::uint8_t>(CpuQueue::chosenIndex()) : std::uint8_t{0};
+  }
+
+  void cache(Block* block) {
+    if (block->bytes <= kSmallLimit) {
+      block->free = true;
+      smallOf(block->queue)[block->bytes / kSmallest].push_back(block);
+    } else if (block->arena != nullptr) {
+      if (Block* memory = plan_.giveBack(block)) giveBack(memory);
+    } else {
+      giveBack(block);
+    }
+  }
+
+  /// A freed block that other queues use yet, and the points which they have to pass.
+  struct Awaited {
+    Block* block;
+    std::vector<std::pair<const CpuQueue*, std::uint64_t>> points;
+  };
+
+  void await(Block* block, QueueMask queues) {
+    Awaited awaited{block, {}};
+    CpuQueue::each(queues, [&](const CpuQueue& queue) { awaited.points.emplace_back(&queue, queue.enqueued()); });
+    awaited_.push_back(std::move(awaited));
+  }
+
+  void collectPassed() {
+    std::erase_if(awaited_, [this](const Awaited& awaited) {
+      const bool passed = std::all_of(awaited.points.begin(), awaited.points.end(),
+                                      [](const auto& point) { return point.first->completed() >= point.second; });
+      if (passed) cache(awaited.block);
+      return passed;
+    });
+  }
+
+  /// Afterwards no block is in use but those that somebody holds.
+  void waitForQueues() {
+    if (!byQueue()) return;
+    CpuQueue::drainAll();
+    collectPassed();
+  }
+
   Block* takePlanned(std::size_t bytes) {
     if (Block* block = plan_.take(bytes, origin())) return block;
     Block* block = takeLarge(bytes);
@@ -208,7 +228,7 @@ class RangeAllocator : public Allocator {
 
   // The memory that served the recorded iteration goes back first, or its memory would be held twice.
   void installArena(std::size_t bytes) {
-    if (ordered_ && backed_) CpuQueue::instance().drain();
+    waitForQueues();
     decommitFree();
     try {
       plan_.install(takeLarge(roundUp(bytes, kBlockAlignment)));
@@ -218,11 +238,11 @@ class RangeAllocator : public Allocator {
   }
 
   void dropUnneededArenas() {
-    while (Block* memory = plan_.takeUnneeded()) giveBack(memory, true);
+    while (Block* memory = plan_.takeUnneeded()) giveBack(memory);
   }
 
   Block* takeSmall(std::size_t bytes) {
-    auto& list = small_[bytes / kSmallest];
+    auto& list = smallOf(queue())[bytes / kSmallest];
     if (list.empty()) carveSlab(bytes, list);
     Block* block = list.back();
     list.pop_back();
@@ -237,6 +257,7 @@ class RangeAllocator : public Allocator {
       auto* piece = new Block;
       piece->address = slab->address + at;
       piece->bytes = bytes;
+      piece->queue = slab->queue;
       piece->free = true;
       list.push_back(piece);
       pieces_.push_back(piece);
@@ -245,55 +266,36 @@ class RangeAllocator : public Allocator {
   }
 
   Block* takeLarge(std::size_t bytes) {
-    if (Block* fit = bestFit(committed_, bytes)) return split(fit, bytes);
-    Block key;
-    key.bytes = bytes;
-    const bool bareFits = bare_.lower_bound(&key) != bare_.end();
+    Block* cached = blocks_.fit(bytes, queue());
+    if (cached == nullptr) cached = passedElsewhere(bytes);
+    if (cached != nullptr) return blocks_.take(cached, bytes, queue());
+    Block* bare = blocks_.bareFit(bytes);
     // Making room gives cached blocks back and joins them, so the search starts over.
-    if (makeRoom(bareFits ? bytes : missingAtEnd(bytes))) return takeLarge(bytes);
-    return bareFits ? commitAndSplit(bestFit(bare_, bytes), bytes) : grow(bytes);
+    if (makeRoom(bare != nullptr ? bytes : missingAtEnd(bytes))) return takeLarge(bytes);
+    return bare != nullptr ? commit(blocks_.take(bare, bytes, queue())) : grow(bytes);
   }
 
-  static Block* bestFit(std::set<Block*, BySize>& blocks, std::size_t bytes) {
-    Block key;
-    key.bytes = bytes;
-    const auto found = blocks.lower_bound(&key);
-    if (found == blocks.end()) return nullptr;
-    Block* block = *found;
-    blocks.erase(found);
+  /// A block of another queue which that has passed.
+  Block* passedElsewhere(std::size_t bytes) {
+    Block* fit = nullptr;
+    if (!byQueue()) return fit;
+    CpuQueue::each([&](const CpuQueue& other) {
+      if (fit != nullptr || other.index() == queue()) return;
+      Block* block = blocks_.fit(bytes, static_cast<std::uint8_t>(other.index()));
+      if (block != nullptr && block->freedAt <= other.completed()) fit = block;
+    });
+    return fit;
+  }
+
+  Block* commit(Block* block) {
+    block->committed = true;
+    reserveBytes(*block, block->bytes);
     return block;
-  }
-
-  Block* split(Block* block, std::size_t bytes) {
-    block->free = false;
-    if (block->bytes - bytes > kSmallLimit) {
-      auto* rest = new Block;
-      rest->address = block->address + bytes;
-      rest->bytes = block->bytes - bytes;
-      rest->before = block;
-      rest->after = block->after;
-      rest->free = true;
-      rest->committed = block->committed;
-      if (rest->after != nullptr) rest->after->before = rest;
-      if (last_ == block) last_ = rest;
-      block->after = rest;
-      block->bytes = bytes;
-      (rest->committed ? committed_ : bare_).insert(rest);
-    }
-    return block;
-  }
-
-  Block* commitAndSplit(Block* block, std::size_t bytes) {
-    Block* taken = split(block, bytes);
-    taken->committed = true;
-    reserveBytes(*taken, taken->bytes);
-    return taken;
   }
 
   // The address range grows at its end: by what is missing after a free block there, in steps of whole pages.
   [[nodiscard]] std::size_t missingAtEnd(std::size_t bytes) const {
-    const std::size_t tail = last_ != nullptr && last_->free && last_->committed ? last_->bytes : 0;
-    return roundUp(bytes - tail, backed_ ? growthUnit(bytes) : 512);
+    return roundUp(bytes - blocks_.tail(queue()), backed_ ? (bytes >= kGrowth ? 4096 : kSlab) : 512);
   }
 
   Block* grow(std::size_t bytes) {
@@ -309,79 +311,47 @@ class RangeAllocator : public Allocator {
       outOfMemory(missing, "the system has no more memory");
     }
     end_ += missing;
-    fresh->committed = true;
-    fresh->before = last_;
-    (last_ != nullptr ? last_->after : first_) = fresh;
-    last_ = fresh;
+    fresh->queue = queue();
     reserveBytes(*fresh, missing);
-    giveBack(fresh, true);
-    Block* fit = bestFit(committed_, bytes);
-    return split(fit, bytes);
+    blocks_.append(fresh);
+    return blocks_.take(blocks_.fit(bytes, queue()), bytes, queue());
   }
-
-  [[nodiscard]] static std::size_t growthUnit(std::size_t bytes) { return bytes >= kGrowth ? 4096 : kSlab; }
 
   void reserveBytes(const Block& block, std::size_t bytes) {
     stats_.reserved += bytes;
     stats_.peakReserved = std::max(stats_.peakReserved, stats_.reserved);
     if ((instrument::sinks() & instrument::kNvtxSink) != 0) {
-      instrument::memoryEvent(LACUNA_RT_MEMORY_RESERVE, block.address, bytes, Role::Cached, "", "", position(),
-                              !backed_);
+      instrument::memoryEvent(LACUNA_RT_MEMORY_RESERVE, block.address, bytes, Role::Cached, "", "",
+                              positionIn(block.queue), !backed_);
     }
   }
 
-  void giveBack(Block* block, bool committed) {
-    block->free = true;
-    block->committed = committed;
-    block = mergeAfter(block);
-    if (block->before != nullptr && block->before->free && block->before->committed == committed) {
-      Block* before = block->before;
-      (committed ? committed_ : bare_).erase(before);
-      block = absorb(before, block);
-    }
-    (committed ? committed_ : bare_).insert(block);
-  }
-
-  Block* mergeAfter(Block* block) {
-    Block* after = block->after;
-    if (after != nullptr && after->free && after->committed == block->committed) {
-      (after->committed ? committed_ : bare_).erase(after);
-      absorb(block, after);
-    }
-    return block;
-  }
-
-  Block* absorb(Block* keep, Block* gone) {
-    keep->bytes += gone->bytes;
-    keep->after = gone->after;
-    if (gone->after != nullptr) gone->after->before = keep;
-    if (last_ == gone) last_ = keep;
-    delete gone;
-    return keep;
+  void giveBack(Block* block) {
+    block->freedAt = byQueue() ? CpuQueue::enqueuedTo(block->queue) : 0;
+    blocks_.free(block, true);
   }
 
   void decommitFree() {
-    const std::vector<Block*> blocks(committed_.begin(), committed_.end());
-    committed_.clear();
-    for (Block* block : blocks) {
+    for (Block* block : blocks_.takeCommitted()) {
       const std::uintptr_t first = roundUp(block->address, 4096);
       const std::uintptr_t past = (block->address + block->bytes) / 4096 * 4096;
       if (backed_ && past > first) ::madvise(reinterpret_cast<void*>(first), past - first, MADV_DONTNEED);
       stats_.reserved -= block->bytes;
       if ((instrument::sinks() & instrument::kNvtxSink) != 0) {
         instrument::memoryEvent(LACUNA_RT_MEMORY_RELEASE, block->address, block->bytes, Role::Cached, "", "",
-                                position(), !backed_);
+                                positionIn(block->queue), !backed_);
       }
-      giveBack(block, false);
+      blocks_.free(block, false);
     }
   }
 
   /// True when it had to give cached memory back to stay below the limit.
   bool makeRoom(std::size_t bytes) {
     if (limit_ == 0 || stats_.reserved + bytes <= limit_) return false;
-    if (Block* arena = plan_.surrender()) giveBack(arena, true);
-    if (committed_.empty()) outOfMemory(bytes, "the limit is " + std::to_string(limit_) + " bytes");
-    if (ordered_ && backed_) CpuQueue::instance().drain();
+    if (Block* arena = plan_.surrender()) giveBack(arena);
+    if (!blocks_.anyCommitted() && awaited_.empty())
+      outOfMemory(bytes, "the limit is " + std::to_string(limit_) + " bytes");
+    waitForQueues();
     decommitFree();
     return true;
   }
@@ -394,9 +364,9 @@ class RangeAllocator : public Allocator {
 
   std::string largestLocked(std::size_t count) {
     std::vector<const Block*> live;
-    for (const Block* block = first_; block != nullptr; block = block->after) {
-      if (!block->free && !block->slab) live.push_back(block);
-    }
+    blocks_.each([&](const Block& block) {
+      if (!block.free && !block.slab) live.push_back(&block);
+    });
     for (const Block* piece : pieces_) {
       if (!piece->free) live.push_back(piece);
     }
@@ -430,8 +400,8 @@ class RangeAllocator : public Allocator {
   void tell(LacunaRtMemoryAction action, const Block& block) {
     if (instrument::sinks() == 0) [[likely]]
       return;
-    instrument::memoryEvent(action, block.address, block.requested, block.role, block.op, block.tensor, position(),
-                            !backed_);
+    instrument::memoryEvent(action, block.address, block.requested, block.role, block.op, block.tensor,
+                            positionIn(block.queue), !backed_);
   }
 
   void note(LacunaRtMemoryAction action, const Block& block) {
@@ -444,7 +414,20 @@ class RangeAllocator : public Allocator {
     if (action == LACUNA_RT_MEMORY_FREE) instrument::recordFree(block, device);
   }
 
-  [[nodiscard]] std::uint64_t position() const { return backed_ && ordered_ ? CpuQueue::instance().enqueued() : 0; }
+  [[nodiscard]] instrument::QueuePoint positionIn(std::uint8_t queue) const {
+    if (!byQueue()) return {};
+    return {CpuQueue::enqueuedTo(queue), CpuQueue::numberOf(queue)};
+  }
+
+  using SmallLists = std::array<std::vector<Block*>, kSmallLimit / kSmallest + 1>;
+
+  SmallLists& smallOf(std::uint8_t queue) {
+    if (queue == 0) [[likely]]
+      return small_;
+    auto& lists = smallOfOthers_[queue];
+    if (!lists) lists = std::make_unique<SmallLists>();
+    return *lists;
+  }
 
   BiasedLock lock_;
   const bool backed_;
@@ -453,19 +436,18 @@ class RangeAllocator : public Allocator {
   std::size_t range_ = kRange;
   std::uintptr_t base_ = 0;
   std::size_t end_ = 0;
-  Block* last_ = nullptr;
-  Block* first_ = nullptr;
-  std::set<Block*, BySize> committed_;
-  std::set<Block*, BySize> bare_;
+  BlockMap blocks_{kSmallLimit};
+  std::vector<Awaited> awaited_;
   std::vector<const Block*> pieces_;  ///< every small block there is
-  std::vector<Block*> small_[kSmallLimit / kSmallest + 1];
+  SmallLists small_;                  ///< of the first queue
+  std::array<std::unique_ptr<SmallLists>, CpuQueue::kMost> smallOfOthers_;
   MemoryStats stats_;
   PlannedArena plan_;
 };
 
 RangeAllocator& cpuAllocator() {
   static auto* cpu =
-      new RangeAllocator(true, true, limitFromEnvironment(), switchFromEnvironment("LACUNA_MEMORY_PLAN"));
+      new RangeAllocator(true, true, memoryLimitFromEnvironment(), switchFromEnvironment("LACUNA_MEMORY_PLAN"));
   return *cpu;
 }
 
@@ -515,31 +497,4 @@ const ForkLock kAllocatorLocks[] = {
 };
 
 }  // namespace
-
-MemoryStats memoryStats(Device device) {
-  return allocatorOf(device).stats();
-}
-void resetPeakMemory(Device device) {
-  allocatorOf(device).resetPeak();
-}
-void releaseCachedMemory(Device device) {
-  synchronize();
-  allocatorOf(device).trim();
-}
-void setMemoryLimit(std::size_t bytes, Device device) {
-  allocatorOf(device).setLimit(bytes);
-}
-void planMemory(bool on, Device device) {
-  allocatorOf(device).planIterations(on);
-}
-void recordMemoryPlan(Device device) {
-  allocatorOf(device).recordPlanAgain();
-}
-MemoryPlanStats memoryPlanStats(Device device) {
-  return allocatorOf(device).planStats();
-}
-std::string largestTensors(std::size_t count, Device device) {
-  return allocatorOf(device).largest(count);
-}
-
 }  // namespace lacuna::rt

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/common/queue.h"
 #include "core/pooled.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/tensor.h"
@@ -23,10 +24,13 @@ struct Block : Pooled<Block> {
   Block* after = nullptr;
   bool free = false;
   bool committed = false;  ///< free blocks only: backed by memory
+  /// Index of the queue in whose order the block is used and cached. Without memory it is nobody's, and this is 0.
+  std::uint8_t queue = 0;
   Role role = Role::Other;
   const char* op = "";             ///< operator that asked, or whoever else did; lives for good
   const char* tensor = "";         ///< name of the tensor; lives for good
   std::uint64_t serial = 0;        ///< order of allocation
+  std::uint64_t freedAt = 0;       ///< cached blocks: the last execution of `queue` that may use it
   bool slab = false;               ///< cut up into small blocks, which have no neighbours
   std::uint32_t recorded = 0;      ///< number in the iteration that is being recorded; 0: none
   Arena* arena = nullptr;          ///< of a planned block
@@ -34,13 +38,16 @@ struct Block : Pooled<Block> {
 };
 
 /// Caching best-fit allocator over one expandable address range per device. Memory is queue-ordered: a freed block may
-/// be handed out at once, because whoever uses it is enqueued after whoever used it.
+/// be handed out at once to its queue, because whoever uses it is enqueued after whoever used it. Another queue gets it
+/// when its queue has passed the last use. A block that several queues used is cached when all of them are done with
+/// it.
 class Allocator {
  public:
   virtual ~Allocator() = default;
   /// Throws OutOfMemory.
   virtual Block* allocate(std::size_t bytes, Role role) = 0;
-  virtual void free(Block* block) = 0;
+  /// `users`: the queues that may use it yet.
+  virtual void free(Block* block, QueueMask users = 0) = 0;
   /// Sets what a block is for, and reports it where that is news; `tensor` lives for good.
   virtual void describe(Block* block, const char* tensor, Role role) = 0;
   virtual MemoryStats stats() = 0;
@@ -60,6 +67,8 @@ class Allocator {
 
 Allocator& allocatorOf(Device device);
 Allocator& hostAllocator();
+/// LACUNA_MEMORY_LIMIT in bytes; 0 where it is not set. Throws Error where it is no size.
+std::size_t memoryLimitFromEnvironment();
 /// Text that lives for good, for Block::tensor and the like.
 const char* internText(std::string_view text);
 

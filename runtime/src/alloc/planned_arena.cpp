@@ -34,9 +34,10 @@ void PlannedArena::recordAgain() {
   if (state_ != State::Recording) retire();
 }
 
-bool PlannedArena::begin() {
-  if (!canBegin()) return false;
+bool PlannedArena::begin(std::uint8_t queue) {
+  if (!canBegin(queue)) return false;
   owner_ = &tSelf;
+  queue_ = queue;
   next_ = 0;
   state_ = plan_ ? State::Following : State::Recording;
   return true;
@@ -130,6 +131,7 @@ Block* PlannedArena::take(std::size_t bytes, const char* op) {
   auto* block = new Block;
   block->address = address;
   block->bytes = bytes;
+  block->queue = queue_;
   block->arena = arena_;
   arena_->held.emplace(address, block);
   return block;

@@ -22,8 +22,9 @@ struct Arena {
 /// The state of the plan in a device's allocator: which iteration is recorded or followed, and where it stands.
 /// Everything happens under the allocator's lock.
 ///
-/// Only the thread that began the iteration records and follows; others take from the cache meanwhile, as do blocks
-/// small enough for slabs. Recording gives each block a number, by which its free is noted, whoever frees it.
+/// Only the thread that began the iteration records and follows, and only on the queue of then. Others take from the
+/// cache meanwhile, as do blocks small enough for slabs. Recording gives each block a number, by which its free is
+/// noted, whoever frees it.
 class PlannedArena {
  public:
   enum class State : std::uint8_t { Outside, Recording, Following, Left };
@@ -32,14 +33,19 @@ class PlannedArena {
   void recordAgain();
   [[nodiscard]] bool on() const { return on_; }
 
-  /// True on the thread whose iteration is recorded or followed.
-  [[nodiscard]] bool follows() const { return state_ != State::Outside && owner_ == &tSelf; }
+  /// True on the thread whose iteration is recorded or followed, for the queue that it began on.
+  [[nodiscard]] bool follows(std::uint8_t queue) const {
+    return state_ != State::Outside && owner_ == &tSelf && queue_ == queue;
+  }
   [[nodiscard]] State state() const { return state_; }
 
-  /// False when the plan is off, or an iteration has begun already, of this thread or another.
-  [[nodiscard]] bool canBegin() const { return on_ && !gaveUp_ && state_ == State::Outside; }
+  /// False when the plan is off, or is one for another queue, or an iteration has begun already, of this thread or
+  /// another.
+  [[nodiscard]] bool canBegin(std::uint8_t queue) const {
+    return on_ && !gaveUp_ && state_ == State::Outside && (!plan_ || queue_ == queue);
+  }
   /// False when it cannot.
-  bool begin();
+  bool begin(std::uint8_t queue);
   /// Ends it. `whole` is false when an exception ends it. Returns the buffers to pack, whose plan finish() takes:
   /// packing takes too long for the allocator's lock.
   std::optional<std::vector<PlannedBuffer>> end(bool finished);
@@ -78,6 +84,7 @@ class PlannedArena {
 
   static thread_local constinit char tSelf;  ///< its address identifies the thread
   const char* owner_ = nullptr;
+  std::uint8_t queue_ = 0;  ///< in whose order the arena is used
   bool on_ = false;
   bool gaveUp_ = false;
   State state_ = State::Outside;

@@ -160,15 +160,12 @@ StagingStats StagingRing::stats() {
   return stats_;
 }
 
-void releaseStaged(Block* block) {
+void releaseStaged(Block* block, QueueMask users) {
   StagingSlot& slot = *block->staging;
   delete block;
-  CpuQueue& queue = CpuQueue::instance();
-  const bool passed = queue.completed() == queue.enqueued();
   slot.ring->toPending(slot);
-  if (passed) return slot.ring->release(slot);
   static const Name kRelease{"release_host"};
-  queue.enqueue(kRelease, {.kind = LACUNA_RT_EXECUTION_UPKEEP}, [&slot] { slot.ring->release(slot); });
+  CpuQueue::whenPassed(users, kRelease, [&slot] { slot.ring->release(slot); });
 }
 
 StagingFill::StagingFill(std::shared_ptr<StagingRing> ring, bool consumer, std::uint32_t loader, int worker,

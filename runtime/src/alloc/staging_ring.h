@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "alloc/allocator.h"
+#include "backend/common/queue.h"
 #include "backend/staging.h"
 #include "lacuna/runtime/data.h"
 
@@ -54,7 +55,7 @@ class StagingRing : public std::enable_shared_from_this<StagingRing> {
   [[nodiscard]] StagingStats stats();
 
  private:
-  friend void releaseStaged(Block* block);
+  friend void releaseStaged(Block* block, QueueMask users);
   void release(StagingSlot& slot);
   void toPending(StagingSlot& slot);
   void freeIfUnused(StagingSlot& slot, std::shared_ptr<StagingRing>& last);
@@ -73,8 +74,8 @@ class StagingRing : public std::enable_shared_from_this<StagingRing> {
   StagingStats stats_;
 };
 
-/// Gives back a staged block in queue order.
-void releaseStaged(Block* block);
+/// Gives back a staged block in the order of the queues that used it.
+void releaseStaged(Block* block, QueueMask users);
 
 /// While it lives, emptyHost() on this thread takes memory of one slot of the ring, acquired when first needed.
 class StagingFill {

@@ -203,6 +203,7 @@ class Engine {
   static void addWidened(const Tensor& sum, const Tensor& gradient) {
     static const OpInfo kInfo{"add_widened"};
     const Op op(kInfo, {&sum, &gradient});
+    orderForWrite(*sum.impl()->storage);
     op.launch(sum.device(), {sum.sizeBytes() * 2 + gradient.sizeBytes()},
               [to = viewOf(sum), from = viewOf(gradient)] { kernel::addWidened(to, from); });
   }
@@ -278,6 +279,7 @@ class Engine {
   void visit(std::uint32_t at) {
     Place& place = places_[at];
     Node& node = *place.node;
+    const ChosenQueue queue(node.queue);
     Gradients gradients;
     gradients.push_back(std::move(place.first));
     for (Tensor& other : place.others) gradients.push_back(std::move(other));

@@ -72,6 +72,12 @@ Edge edgeOf(const Tensor& tensor, std::unique_lock<BiasedLock>& lock) {
   return {Ref<Node>::adopt(meta.accumulate), 0};
 }
 
+/// True when no other queue may still read the memory.
+bool usedHereOnly(const Storage& storage) {
+  const QueueMask users = storage.users.load(std::memory_order_relaxed);
+  return users == CpuQueue::chosenBit() || users == Storage::kEveryQueue;
+}
+
 const ForkLock kLeafForkLock{LockOrder::Leaves, [] { gLeafLock.lockForFork(); }, [] { gLeafLock.unlock(); }};
 
 }  // namespace
@@ -229,6 +235,10 @@ Op::~Op() {
   instrument::tOp = context_.outer;
 }
 
+void Op::failUnknown(Device device) const {
+  fail("this build runs nothing on " + toString(device));
+}
+
 CompositeOp::CompositeOp(const OpInfo& info, std::initializer_list<const Tensor*> inputs) {
   context_.name = &info.name;
   context_.composite = true;
@@ -248,7 +258,8 @@ Tensor Op::donateOrEmptyLike(const Tensor& x) const {
   const TensorImpl* impl = x.impl();
   const bool mine = impl->useCount() == 1 && impl->storage->useCount() == 1 && isDense(x) && !impl->storage->host &&
                     (!impl->autograd || (impl->autograd->gradFn && impl->autograd->hooks.empty()));
-  if (mine && impl->storage->bytes == x.sizeBytes()) {
+  if (mine && impl->storage->bytes == x.sizeBytes() && usedHereOnly(*impl->storage)) {
+    impl->storage->written = 0;
     if (instrument::recordingOperators()) [[unlikely]]
       instrument::recordTakeOver(x);
     return makeView(impl->storage, impl->shape, impl->strides, impl->offset, impl->dtype);
@@ -263,6 +274,7 @@ Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const>
   node->info = &info_;
   node->sequence = context_.sequence;
   node->module = instrument::tState.module;
+  node->queue = CpuQueue::chosen();
   node->dtype = outputs[0]->dtype();
   node->device = outputs[0]->device();
   node->edges.reserve(inputs.size());

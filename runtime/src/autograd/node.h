@@ -64,6 +64,7 @@ struct Node : RefCounted, Pooled<Node> {
   const OpInfo* info = nullptr;
   std::uint64_t sequence = 0;
   const Name* module = nullptr;
+  CpuQueue* queue = nullptr;  ///< of the forward, and of the backward; null: the first one
   SmallVector<Edge, 3> edges;
   SmallVector<SavedTensor, 2> saved;
   SmallVector<Shape, 1> outputShapes;
@@ -127,10 +128,14 @@ class Op {
 
   /// The memory of `x` under a new tensor if this operator holds its only handle, else fresh memory.
   [[nodiscard]] Tensor donateOrEmptyLike(const Tensor& x) const;
-  /// Enqueues `task`; does nothing for meta tensors.
+  /// Enqueues `task`; does nothing for meta tensors. Throws for a device that this build cannot run.
   template <class Task>
   void launch(Device device, const Work& work, Task task) const {
-    if (device.type == DeviceType::Cpu) CpuQueue::instance().enqueue(info_.name, work, std::move(task));
+    if (device == kCpu) [[likely]] {
+      CpuQueue::current().enqueue(info_.name, work, std::move(task));
+    } else if (device.type != DeviceType::Meta) {
+      failUnknown(device);
+    }
   }
   /// The node of this operator, connected to inputs and outputs; null when no gradient is wanted.
   Node* record(std::initializer_list<const Tensor*> inputs, std::initializer_list<Tensor*> outputs) {
@@ -141,6 +146,7 @@ class Op {
 
  private:
   void begin(std::span<const Tensor* const> inputs, bool small);
+  [[noreturn]] void failUnknown(Device device) const;
 
   const OpInfo& info_;
   instrument::OpContext context_;

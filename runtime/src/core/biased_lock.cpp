@@ -19,14 +19,25 @@ long membarrier(int command) {
   return ::syscall(SYS_membarrier, command, 0, 0);
 }
 
-void waitWhile(const std::atomic<bool>& held) {
-  for (int spin = 0; held.load(std::memory_order_acquire); ++spin) {
-    if (spin < 100) {
-      _mm_pause();
-    } else {
-      std::this_thread::yield();
-    }
+constexpr int kSpins = 100;
+constexpr int kPatience = 300;
+constexpr int kForEver = -1;
+
+void pause(int round) {
+  if (round < kSpins) {
+    _mm_pause();
+  } else {
+    std::this_thread::yield();
   }
+}
+
+/// False when `rounds` were not enough.
+bool waitWhile(const std::atomic<bool>& held, int rounds = kForEver) {
+  for (int round = 0; held.load(std::memory_order_acquire); round += round < kPatience ? 1 : 0) {
+    if (round == rounds) return false;
+    pause(round);
+  }
+  return true;
 }
 
 }  // namespace
@@ -44,8 +55,30 @@ void processBarrier() {
   membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
+// A thread that takes the lock again and again, such as one that enqueues to a full queue, would leave others no moment
+// to take it in. So who waits long claims it. A claim that lasts may be that of a thread which a fork left behind.
 void BiasedLock::lockShared() {
-  while (held_.exchange(true, std::memory_order_acquire)) waitWhile(held_);
+  if (!waitWhile(claimed_, kPatience)) return claim();
+  while (held_.exchange(true, std::memory_order_acquire)) {
+    if (!waitWhile(held_, kPatience)) return claim();
+  }
+  settleOwner();
+}
+
+void BiasedLock::lockForFork() {
+  claim();
+}
+
+void BiasedLock::claim() {
+  for (int round = 0; held_.exchange(true, std::memory_order_acquire); round += round < kPatience ? 1 : 0) {
+    claimed_.store(true, std::memory_order_relaxed);
+    pause(round);
+  }
+  claimed_.store(false, std::memory_order_relaxed);
+  settleOwner();
+}
+
+void BiasedLock::settleOwner() {
   if (shared_.load(std::memory_order_relaxed)) return;
   const void* owner = owner_.load(std::memory_order_relaxed);
   if (owner == thisThread()) return;

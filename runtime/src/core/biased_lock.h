@@ -22,8 +22,21 @@ class BiasedLock {
     }
     lockShared();
   }
+  /// False where another thread holds it, or is about to take it.
+  bool tryLock() {
+    if (owner_.load(std::memory_order_relaxed) == thisThread()) [[likely]] {
+      inside_.store(true, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (!shared_.load(std::memory_order_acquire)) [[likely]]
+        return true;
+      inside_.store(false, std::memory_order_release);
+    }
+    if (claimed_.load(std::memory_order_relaxed) || held_.exchange(true, std::memory_order_acquire)) return false;
+    settleOwner();
+    return true;
+  }
   /// As a fork needs it: with nobody on the way to take it, whom the child would wait for. It stays whose it was.
-  void lockForFork() { lockShared(); }
+  void lockForFork();
   void unlock() {
     if (owner_.load(std::memory_order_relaxed) == thisThread() && inside_.load(std::memory_order_relaxed)) [[likely]] {
       inside_.store(false, std::memory_order_release);
@@ -35,11 +48,15 @@ class BiasedLock {
  private:
   static const void* thisThread() { return __builtin_thread_pointer(); }
   void lockShared();
+  void claim();
+  /// With held_ taken: makes sure that the owner is not inside.
+  void settleOwner();
 
   std::atomic<const void*> owner_{nullptr};
   std::atomic<bool> inside_{false};  ///< the owner holds it, or is about to look whether it may
   std::atomic<bool> shared_{false};
-  std::atomic<bool> held_{false};  ///< by a thread that took it with a locked instruction
+  std::atomic<bool> claimed_{false};  ///< one waits too long already: others let it go first
+  std::atomic<bool> held_{false};     ///< by a thread that took it with a locked instruction
 };
 
 }  // namespace lacuna::rt

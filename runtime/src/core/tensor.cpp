@@ -44,8 +44,12 @@ Ref<Storage> storageOver(Block* block, std::size_t bytes, Device device, Role ro
   return owner;
 }
 
-Ref<Storage> newStorage(Allocator& allocator, std::size_t bytes, Device device, Role role) {
-  return storageOver(allocator.allocate(bytes, role), bytes, device, role);
+Ref<Storage> newStorage(std::size_t bytes, Device device, Role role) {
+  Ref<Storage> storage = storageOver(allocatorOf(device).allocate(bytes, role), bytes, device, role);
+  storage->writer = static_cast<std::uint8_t>(CpuQueue::chosenIndex());
+  const QueueMask users = device.type == DeviceType::Meta ? Storage::kEveryQueue : CpuQueue::chosenBit();
+  storage->users.store(users, std::memory_order_relaxed);
+  return storage;
 }
 
 Tensor withStorage(Ref<Storage> storage, const Shape& shape, const Shape& strides, DType dtype) {
@@ -107,22 +111,23 @@ void releaseObject(TensorImpl* impl) {
 AutogradMeta::AutogradMeta() = default;
 AutogradMeta::~AutogradMeta() = default;
 
+namespace {
+
 // A host block may still be read by what is enqueued, so it goes back in queue order.
+void giveBack(const Storage& storage) {
+  static const Name kRelease{"release_host"};
+  Block* block = storage.block;
+  const QueueMask users = storage.users.load(std::memory_order_acquire);
+  if (block->staging == nullptr && !storage.host) return allocatorOf(storage.device).free(block, users);
+  const QueueMask known = users != 0 ? users : CpuQueue::chosenBit();
+  if (block->staging != nullptr) return releaseStaged(block, known);
+  CpuQueue::whenPassed(known, kRelease, [block] { hostAllocator().free(block); });
+}
+
+}  // namespace
+
 void destroy(Storage* storage) {
-  Block* block = storage->block;
-  if (block != nullptr && block->staging != nullptr) {
-    releaseStaged(block);
-  } else if (block != nullptr && storage->host) {
-    CpuQueue& queue = CpuQueue::instance();
-    if (queue.completed() == queue.enqueued()) {
-      hostAllocator().free(block);
-    } else {
-      static const Name kRelease{"release_host"};
-      queue.enqueue(kRelease, {.kind = LACUNA_RT_EXECUTION_UPKEEP}, [block] { hostAllocator().free(block); });
-    }
-  } else if (block != nullptr) {
-    allocatorOf(storage->device).free(block);
-  }
+  if (storage->block != nullptr) giveBack(*storage);
   delete storage;
 }
 
@@ -203,7 +208,7 @@ void* Tensor::hostBytes(const char* op, DType expected) const {
   }
   if (isMeta()) fail(op, "a meta tensor has no values");
   if (!isContiguous()) fail(op, "the tensor " + shape().toString() + " is not contiguous; call contiguous() first");
-  CpuQueue::instance().synchronize(kCopyToHost, LACUNA_RT_SYNC_COPY);
+  waitForUsers(*impl_->storage, kCopyToHost, LACUNA_RT_SYNC_COPY);
   return data();
 }
 
@@ -211,29 +216,27 @@ double Tensor::item() const {
   if (numel() != 1) fail("item", "the tensor " + shape().toString() + " has not one element");
   if (isMeta()) fail("item", "a meta tensor has no values");
   const Tensor wide = dtype() == DType::F32 ? *this : detach().to(DType::F64);
-  CpuQueue::instance().synchronize(kItem, LACUNA_RT_SYNC_ITEM);
+  waitForUsers(*wide.impl()->storage, kItem, LACUNA_RT_SYNC_ITEM);
   const void* value = dataOf(*wide.impl());
   return dtype() == DType::F32 ? *static_cast<const float*>(value) : *static_cast<const double*>(value);
 }
 
 Tensor empty(const Shape& shape, Options options) {
   const std::size_t bytes = bytesOf("empty", shape, options.dtype);
-  return fresh(newStorage(allocatorOf(options.device), bytes, options.device, roleFromContext(options.role)), shape,
-               options.dtype);
+  return fresh(newStorage(bytes, options.device, roleFromContext(options.role)), shape, options.dtype);
 }
 
 Tensor emptyLikeFlat(const TensorImpl& like) {
   const Device device = like.storage->device;
   const std::size_t bytes = static_cast<std::size_t>(like.shape.numel()) * itemSize(like.dtype);
-  return withStorage(newStorage(allocatorOf(device), bytes, device, roleFromContext(Role::Other)), like.shape,
-                     like.strides, like.dtype);
+  return withStorage(newStorage(bytes, device, roleFromContext(Role::Other)), like.shape, like.strides, like.dtype);
 }
 
 Tensor emptyHost(const Shape& shape, DType dtype) {
   const std::size_t bytes = bytesOf("emptyHost", shape, dtype);
   Block* staged = StagingFill::allocate(bytes);
-  auto storage = staged != nullptr ? storageOver(staged, bytes, kCpu, Role::Input)
-                                   : newStorage(hostAllocator(), bytes, kCpu, Role::Input);
+  Block* block = staged != nullptr ? staged : hostAllocator().allocate(bytes, Role::Input);
+  auto storage = storageOver(block, bytes, kCpu, Role::Input);
   storage->host = true;
   return fresh(std::move(storage), shape, dtype);
 }

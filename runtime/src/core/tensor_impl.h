@@ -9,6 +9,7 @@
 #include <string>
 
 #include "alloc/allocator.h"
+#include "backend/common/queue.h"
 #include "core/pooled.h"
 #include "lacuna/runtime/tensor.h"
 
@@ -19,9 +20,20 @@ struct KeptWeights;
 void destroy(Node* node);
 
 /// Queue-ordered memory. Views share it; its version rises with every change in place.
+///
+/// It knows which queues have used it, so that queues that share a tensor run in the order of their operators: a queue
+/// that reads runs after the last write, one that writes runs after all uses before. Between two writes several threads
+/// may read on queues of their own.
 struct Storage : RefCounted, Pooled<Storage> {
+  static constexpr QueueMask kEveryQueue = ~QueueMask{0};
+  static constexpr std::uint8_t kHost = 0xFF;
+
   void* data = nullptr;
   std::size_t bytes = 0;
+  /// The queues that run after the last write, and have used it since. Every queue of memory that has no values.
+  std::atomic<QueueMask> users{0};
+  std::uint8_t writer = kHost;  ///< index of the queue that wrote last; kHost: the host did
+  std::uint64_t written = 0;    ///< the execution of the last write; 0: some one that was enqueued by then
   Device device;
   Role role = Role::Other;
   bool host = false;  ///< from the host pool: the block goes back when the queue has passed
@@ -34,6 +46,11 @@ struct Storage : RefCounted, Pooled<Storage> {
   std::atomic<bool> keepsCopies{false};
 };
 void destroy(Storage* storage);
+/// Makes the thread's queue run after the last write, or after all uses, of the memory.
+void orderRead(Storage& storage);
+void orderWrite(Storage& storage);
+/// Waits until all that was enqueued to the queues that use the memory has run; throws their first error.
+void waitForUsers(const Storage& storage, const Name& what, LacunaRtSyncKind kind);
 
 /// The state that autograd keeps of a tensor; absent for tensors without history.
 struct AutogradMeta : Pooled<AutogradMeta> {
@@ -85,9 +102,23 @@ Tensor makeView(const Ref<Storage>& storage, const Shape& shape, const Shape& st
                 DType dtype);
 /// Lets go the copies of weights that are kept with them (see keptWeights).
 void dropKeptWeights(const Tensor& weight);
+/// The operator in progress changes the memory.
+inline void orderForWrite(Storage& storage) {
+  storage.written = 0;
+  if (storage.users.load(std::memory_order_relaxed) != CpuQueue::chosenBit() ||
+      storage.writer != CpuQueue::chosenIndex()) [[unlikely]]
+    orderWrite(storage);
+}
+/// The operator that was just enqueued is the last one that changed the memory.
+inline void noteWritten(const Tensor& tensor) {
+  Storage& storage = *tensor.impl()->storage;
+  if (storage.writer == CpuQueue::chosenIndex() && CpuQueue::chosen() != nullptr)
+    storage.written = CpuQueue::chosen()->enqueued();
+}
 inline void bumpVersion(const Tensor& tensor) {
   Storage& storage = *tensor.impl()->storage;
   storage.version.fetch_add(1, std::memory_order_relaxed);
+  orderForWrite(storage);
   if (storage.keepsCopies.load(std::memory_order_relaxed)) [[unlikely]]
     dropKeptWeights(tensor);
 }
@@ -95,6 +126,13 @@ inline void bumpVersion(const Tensor& tensor) {
 Tensor emptyLikeFlat(const TensorImpl& like);
 inline void* dataOf(const TensorImpl& impl) {
   return static_cast<std::byte*>(impl.storage->data) + impl.offset * static_cast<std::int64_t>(itemSize(impl.dtype));
+}
+/// The same, for an operator that the thread's queue is about to get.
+inline void* usedData(const TensorImpl& impl) {
+  Storage& storage = *impl.storage;
+  if ((storage.users.load(std::memory_order_acquire) & CpuQueue::chosenBit()) == 0) [[unlikely]]
+    orderRead(storage);
+  return dataOf(impl);
 }
 /// True when equal positions in memory hold equal positions of the tensors, so that an elementwise operator may see
 /// both as one row.

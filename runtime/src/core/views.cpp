@@ -76,6 +76,7 @@ Tensor copyOf(const OpInfo& info, const Tensor& x, DType dtype) {
   Tensor out = empty(x.shape(), {dtype, x.device()});
   op.launch(x.device(), {x.sizeBytes() + out.sizeBytes(), 0, LACUNA_RT_EXECUTION_COPY},
             [to = viewOf(out), from = viewOf(x)] { kernel::copy(to, from); });
+  noteWritten(out);
   if (Node* node = op.record({&x}, {&out})) node->ints[0] = static_cast<std::int64_t>(x.dtype());
   return out;
 }
@@ -125,7 +126,7 @@ View viewOf(const Tensor& tensor) {
   if (instrument::recordingOperators()) [[unlikely]]
     instrument::recordUse(tensor);
   const TensorImpl& impl = *checked(tensor);
-  return {dataOf(impl), impl.shape, impl.strides, impl.dtype};
+  return {usedData(impl), impl.shape, impl.strides, impl.dtype};
 }
 
 Tensor Tensor::view(const Shape& wanted) const {
@@ -323,6 +324,7 @@ Tensor& Tensor::copy_(const Tensor& source) {
   beginInPlaceOnEach(op, *this);
   op.launch(device(), {sizeBytes() + source.sizeBytes(), 0, LACUNA_RT_EXECUTION_COPY},
             [to = viewOf(*this), from = viewOf(source)] { kernel::copy(to, from); });
+  noteWritten(*this);
   if (Node* node = op.record({this, &source}, {this})) {
     node->shapes = {source.shape()};
     node->ints[0] = static_cast<std::int64_t>(source.dtype());

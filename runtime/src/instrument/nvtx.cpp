@@ -20,6 +20,7 @@
 
 #include "alloc/allocator.h"
 #include "autograd/node.h"
+#include "backend/common/queue.h"
 #include "core/fork_locks.h"
 #include "instrument/module_range.h"
 #include "instrument/observer.h"
@@ -155,6 +156,10 @@ void registerCounter(const char* name, std::uint64_t id) {
   attributes.scopeId = NVTX_SCOPE_CURRENT_VM;
   attributes.counterId = id;
   ::nvtxCounterRegister(gDomain, &attributes);
+}
+
+std::uint64_t depthCounterOf(int index) {
+  return LACUNA_RT_COUNTER_QUEUE_DEPTH_ID + static_cast<std::uint64_t>(index);
 }
 
 constexpr Device kPlanned[] = {kCpu, kMeta};  ///< devices whose iterations a step begins and ends
@@ -318,7 +323,7 @@ void opBegin(OpContext& op, std::span<const Tensor* const> inputs, bool small) {
                          op.sequence,
                          shapes != nullptr ? fieldOf(*shapes) : 0,
                          op.module != nullptr ? fieldOf(*op.module) : 0,
-                         0,
+                         CpuQueue::numberOf(CpuQueue::chosenIndex()),
                          directionOf(op)};
     if (!held) push(handleOf(*op.name), LACUNA_RT_CATEGORY_OPERATOR, *payload);
   }
@@ -339,12 +344,12 @@ void opEnd(OpContext& op) {
 }
 
 bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes, std::uint64_t flops,
-                     std::uint64_t sequence) {
+                     std::uint64_t sequence, std::uint32_t queue) {
   const OpContext* op = tOp;
   if (op == nullptr || tPending.op != op || sinks() != kNvtxSink || kind == LACUNA_RT_EXECUTION_UPKEEP) return false;
   LacunaRtExecution* taken = takeExecutionBegin(op->correlation, fieldOf(name));
   if (taken == nullptr) return false;
-  new (taken) LacunaRtExecution{op->correlation, sequence, 0, 0, threadId(), 0, kind, 0, bytes, flops};
+  new (taken) LacunaRtExecution{op->correlation, sequence, 0, 0, threadId(), queue, kind, 0, bytes, flops};
   return true;
 }
 
@@ -358,12 +363,10 @@ void executionBegin(Execution& execution) {
   if (!execution.announced) return;
   LacunaRtExecution own;
   LacunaRtExecution* taken = takeExecutionBegin(execution.correlation, fieldOf(*execution.name));
-  const auto* payload =
-      new (taken != nullptr ? taken : &own) LacunaRtExecution{execution.correlation,    execution.sequence,
-                                                              execution.enqueueStartNs, execution.enqueueEndNs,
-                                                              execution.thread,         0,
-                                                              execution.kind,           0,
-                                                              execution.bytes,          execution.flops};
+  const auto* payload = new (taken != nullptr ? taken : &own)
+      LacunaRtExecution{execution.correlation, execution.sequence, execution.enqueueStartNs, execution.enqueueEndNs,
+                        execution.thread,      execution.queue,    execution.kind,           0,
+                        execution.bytes,       execution.flops};
   if (taken == nullptr) push(handleOf(*execution.name), LACUNA_RT_CATEGORY_EXECUTION, *payload);
 }
 
@@ -374,7 +377,7 @@ void executionEnd(const Execution& execution, std::int64_t startNs) {
 }
 
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
-                 const char* tensor, std::uint64_t sequence, bool elsewhere) {
+                 const char* tensor, QueuePoint point, bool elsewhere) {
   if ((sinks() & kTableSink) != 0 && tOp != nullptr) {
     if (action == LACUNA_RT_MEMORY_ALLOCATE) tOp->memory += static_cast<std::int64_t>(bytes);
     if (action == LACUNA_RT_MEMORY_FREE) tOp->memory -= static_cast<std::int64_t>(bytes);
@@ -385,10 +388,10 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
   LacunaRtMemory* taken = takeMemory(action);
   const auto* payload = new (taken != nullptr ? taken : &own) LacunaRtMemory{address,
                                                                              bytes,
-                                                                             sequence,
+                                                                             point.sequence,
                                                                              fieldOf(op),
                                                                              fieldOf(tensor),
-                                                                             0,
+                                                                             point.queue,
                                                                              static_cast<std::uint8_t>(action),
                                                                              static_cast<std::uint8_t>(role),
                                                                              0};
@@ -404,23 +407,24 @@ void memoryMark(const char* message) {
   ::nvtxDomainMarkEx(gDomain, &event);
 }
 
-void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores) {
+void queueCreated(int index, const char* name, std::uint32_t number, std::uint32_t thread, std::uint32_t cores) {
   if (!nvtxOn()) return;
+  if (index != 0) registerCounter(LACUNA_RT_COUNTER_QUEUE_DEPTH, depthCounterOf(index));
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto pageSize = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const LacunaRtQueue payload{fieldOf(name), pages * pageSize, 0, 0, LACUNA_RT_DEVICE_CPU, thread, cores, 0};
+  const LacunaRtQueue payload{fieldOf(name), pages * pageSize, number, 0, LACUNA_RT_DEVICE_CPU, thread, cores, 0};
   mark(handleOf(LACUNA_RT_MSG_QUEUE), LACUNA_RT_CATEGORY_INFO, payload);
 }
 
-void queueDepth(std::uint64_t waiting) {
-  if (nvtxOn()) {
-    ::nvtxCounterSampleInt64(gDomain, LACUNA_RT_COUNTER_QUEUE_DEPTH_ID, static_cast<std::int64_t>(waiting));
-  }
+void queueDepth(int index, std::uint64_t waiting) {
+  if (nvtxOn()) ::nvtxCounterSampleInt64(gDomain, depthCounterOf(index), static_cast<std::int64_t>(waiting));
 }
 
-SyncRange::SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence) : pushed_(nvtxOn()) {
+SyncRange::SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence, std::uint32_t queue,
+                     std::uint32_t other)
+    : pushed_(nvtxOn()) {
   if (pushed_) [[unlikely]] {
-    push(handleOf(name), LACUNA_RT_CATEGORY_SYNC, LacunaRtSync{sequence, 0, kind});
+    push(handleOf(name), LACUNA_RT_CATEGORY_SYNC, LacunaRtSync{sequence, queue, kind, other, 0});
   }
 }
 SyncRange::~SyncRange() {
@@ -523,7 +527,7 @@ void externalMemory(const void* address, std::size_t bytes, std::string_view own
   if (instrument::sinks() == 0) return;
   instrument::memoryEvent(allocated ? LACUNA_RT_MEMORY_EXTERNAL_ALLOCATE : LACUNA_RT_MEMORY_EXTERNAL_FREE,
                           reinterpret_cast<std::uintptr_t>(address), bytes, Role::Workspace, internName(owner)->text,
-                          "", 0);
+                          "", {});
 }
 
 bool observed() {

@@ -82,6 +82,7 @@ struct Execution {
   std::uint64_t bytes = 0;
   std::uint64_t flops = 0;
   std::uint32_t thread = 0;
+  std::uint32_t queue = 0;
   LacunaRtExecutionKind kind = LACUNA_RT_EXECUTION_COMPUTE;
   const char* shapes = nullptr;
   bool announced = false;
@@ -97,21 +98,28 @@ void opEnd(OpContext& op);
 /// An execution in place that is reported along with its operator (see operator_report.h); nobody needs an Execution of
 /// it. False where it is to be reported by itself.
 bool beginInOperator(const Name& name, LacunaRtExecutionKind kind, std::uint64_t bytes, std::uint64_t flops,
-                     std::uint64_t sequence);
+                     std::uint64_t sequence, std::uint32_t queue);
 void endInOperator();
 void executionBegin(Execution& execution);
 void executionEnd(const Execution& execution, std::int64_t startNs);
+/// The place in a queue that a memory event belongs to.
+struct QueuePoint {
+  std::uint64_t sequence = 0;
+  std::uint32_t queue = 0;
+};
 /// `elsewhere`: of meta, which has none; for the table alone.
 void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_t bytes, Role role, const char* op,
-                 const char* tensor, std::uint64_t sequence, bool elsewhere = false);
+                 const char* tensor, QueuePoint point, bool elsewhere = false);
 /// A mark about memory, without a payload; `message` lives for good.
 void memoryMark(const char* message);
-void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores);
-void queueDepth(std::uint64_t waiting);
-/// The wait of the host for a queue, from construction to destruction.
+/// `index` counts the queues of the device, `number` is the schema's; `name` lives for good.
+void queueCreated(int index, const char* name, std::uint32_t number, std::uint32_t thread, std::uint32_t cores);
+void queueDepth(int index, std::uint64_t waiting);
+/// The wait of the host for a queue, or that of `queue` for another one, from construction to destruction.
 class SyncRange {
  public:
-  SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence);
+  SyncRange(const Name& name, LacunaRtSyncKind kind, std::uint64_t sequence, std::uint32_t queue,
+            std::uint32_t other = 0);
   ~SyncRange();
 
  private:

@@ -145,8 +145,8 @@ Tensor runBinary(const OpInfo& info, Binary kind, const Tensor& a, const Tensor&
   Tensor out;
   if (row) [[likely]] {
     out = emptyLikeFlat(*a.impl());
-    BinaryRow{dataOf(*out.impl()), dataOf(*a.impl()), dataOf(*b.impl()), out.numel(), alpha, kind, a.dtype()}.launch(
-        op, a.device());
+    BinaryRow{dataOf(*out.impl()), usedData(*a.impl()), usedData(*b.impl()), out.numel(), alpha, kind, a.dtype()}
+        .launch(op, a.device());
   } else {
     out = launchBroadcast(op, kind, a, b, alpha);
   }
@@ -531,8 +531,8 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   }
   beginInPlaceOnEach(op, *this);
   if (sameRow(*impl_, *other.impl())) {
-    void* to = dataOf(*impl_);
-    BinaryRow{to, to, dataOf(*other.impl()), numel(), alpha, Binary::Add, dtype()}.launch(op, device());
+    void* to = usedData(*impl_);
+    BinaryRow{to, to, usedData(*other.impl()), numel(), alpha, Binary::Add, dtype()}.launch(op, device());
   } else {
     op.launch(device(), {sizeBytes() * 2 + other.sizeBytes()},
               [to = viewOf(*this), y = viewOf(other), alpha] { kernel::binary(Binary::Add, to, to, y, alpha); });

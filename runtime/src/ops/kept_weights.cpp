@@ -29,7 +29,7 @@ bool mayKeep(const Tensor& weight) {
 }
 
 KeptWeights copyOf(const Tensor& weight, Tensor memory) {
-  return {nullptr, std::move(memory), weight.version(), weight.impl()->offset, weight.shape()};
+  return {nullptr, std::move(memory), weight.version(), weight.impl()->offset, weight.shape(), CpuQueue::chosenIndex()};
 }
 
 /// `made` takes the place of what was kept; that is let go without the lock.
@@ -50,7 +50,10 @@ std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::Wei
   if (!keeps || order.bytes == 0) return nullptr;
   {
     const std::lock_guard lock(gKeptLock);
-    if (storage.kept && isOf(*storage.kept, weight) && storage.kept->arranged->order == order.text) return storage.kept;
+    // The copy is filled by an execution, so it is of use to the queue of that execution alone.
+    if (storage.kept && isOf(*storage.kept, weight) && storage.kept->queue == CpuQueue::chosenIndex() &&
+        storage.kept->arranged->order == order.text)
+      return storage.kept;
   }
   Tensor memory;
   try {

@@ -18,6 +18,7 @@ struct KeptWeights {
   std::uint32_t version = 0;  ///< and what else of the weights the copy was made of
   std::int64_t offset = 0;
   Shape shape;
+  int queue = 0;  ///< for whose executions it was made
 };
 
 /// The copy in that order of a contiguous parameter; a new one is filled by the first execution. Whoever enqueues holds

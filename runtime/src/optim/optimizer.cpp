@@ -30,8 +30,14 @@ class OptimizerDirection {
   instrument::Direction before_;
 };
 
-void* dataOf(const Tensor& tensor) {
-  return tensor.defined() ? rt::dataOf(*tensor.impl()) : nullptr;
+void* readData(const Tensor& tensor) {
+  return usedData(*tensor.impl());
+}
+
+/// Of a parameter or a state that the update changes.
+void* changedData(const Tensor& tensor) {
+  orderForWrite(*tensor.impl()->storage);
+  return dataOf(*tensor.impl());
 }
 
 /// 16-bit types have no room for squares, nor the digits for sums of them.
@@ -223,9 +229,10 @@ void Sgd::update(const std::vector<Entry>& entries) {
   std::size_t bytes = 0;
   for (const Entry& entry : entries) {
     const bool first = options_.momentum != 0 && !first_[entry.index].defined();
-    void* momentum = options_.momentum != 0 ? dataOf(stateOf(first_, entry.index, "momentum")) : nullptr;
+    void* momentum = options_.momentum != 0 ? changedData(stateOf(first_, entry.index, "momentum")) : nullptr;
     (first ? fresh : items)
-        .push_back({dataOf(entry.parameter), dataOf(entry.gradient), momentum, nullptr, entry.parameter.numel()});
+        .push_back(
+            {changedData(entry.parameter), readData(entry.gradient), momentum, nullptr, entry.parameter.numel()});
     bytes += entry.parameter.sizeBytes() * (momentum != nullptr ? 5 : 3);
   }
   const kernel::SgdArguments arguments{
@@ -268,9 +275,9 @@ void Adam::update(const std::vector<Entry>& entries) {
       correction1 = 1 - std::pow(options_.beta1, static_cast<double>(own));
       correction2 = 1 - std::pow(options_.beta2, static_cast<double>(own));
     }
-    items.push_back({dataOf(entry.parameter), dataOf(entry.gradient), dataOf(stateOf(first_, entry.index, "exp_avg")),
-                     dataOf(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel(), correction1,
-                     correction2});
+    items.push_back(
+        {changedData(entry.parameter), readData(entry.gradient), changedData(stateOf(first_, entry.index, "exp_avg")),
+         changedData(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel(), correction1, correction2});
     bytes += entry.parameter.sizeBytes() * (lamb ? 10 : 7);
   }
   const kernel::AdamArguments arguments{

@@ -220,6 +220,14 @@ TEST(NvtxMapper, SyncQueueAndKnobBecomeTheirRows) {
   EXPECT_EQ(syncs.syncs[0].kind, SyncKind::Event);
   EXPECT_EQ(syncs.syncs[0].queue, QueueId(2));
 
+  sync.kind = LACUNA_RT_SYNC_WAIT;
+  sync.queue = 256;
+  sync.other = 0;
+  const Rows between = mapped(sync);
+  ASSERT_EQ(between.syncs.size(), 1u);
+  EXPECT_EQ(between.syncs[0].kind, SyncKind::StreamWait) << "a queue waits, not the host";
+  EXPECT_EQ(between.syncs[0].queue, QueueId(257)) << "the queue that waits";
+
   LacunaRtQueue queue{};
   queue.name = 31;
   queue.queue = 1;

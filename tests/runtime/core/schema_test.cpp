@@ -19,7 +19,7 @@ TEST(NvtxSchema, PayloadsKeepTheirLayout) {
   EXPECT_EQ(sizeof(LacunaRtMemory), 48U);
   EXPECT_EQ(sizeof(LacunaRtStep), 16U);
   EXPECT_EQ(sizeof(LacunaRtLoader), 24U);
-  EXPECT_EQ(sizeof(LacunaRtSync), 16U);
+  EXPECT_EQ(sizeof(LacunaRtSync), 24U);
   EXPECT_EQ(sizeof(LacunaRtQueue), 40U);
   EXPECT_EQ(offsetof(LacunaRtExecution, enqueueThread), 32U);
   EXPECT_EQ(offsetof(LacunaRtMemory, action), 44U);

@@ -14,6 +14,7 @@
 #include "lacuna/runtime/nn_image.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
+#include "lacuna/runtime/queue.h"
 #include "lacuna/runtime/random.h"
 #include "runtime/instrument/tool.h"
 
@@ -371,6 +372,47 @@ TEST(OwnKnobs, GiveWayToThoseOfTheProgram) {
   runALoader(1, 2, 2);
   EXPECT_THAT(reportedValues("loader.workers"), SizeIs(found));
   EXPECT_EQ(reportedValues("loader.workers").back(), "11");
+}
+
+TEST(Payloads, NameTheQueueOfEachOperatorExecutionAndAllocation) {
+  const Events events = eventsOf([] {
+    const QueueScope scope({kCpu, 2});
+    (void)(ones({1000}) + 1.0);
+    (void)sum(zeros({4})).item();
+  });
+  for (const char* schema : {LACUNA_RT_OPERATOR_SCHEMA, LACUNA_RT_EXECUTION_SCHEMA, LACUNA_RT_MEMORY_SCHEMA}) {
+    const Events some = ofSchema(events, schema);
+    EXPECT_FALSE(some.empty()) << schema;
+    for (const tool::Event& event : some) EXPECT_THAT(event, number("queue", 512)) << event.message;
+  }
+  EXPECT_THAT(ofSchema(events, LACUNA_RT_SYNC_SCHEMA),
+              Contains(testing::AllOf(Field(&tool::Event::message, "item"), number("queue", 512))));
+  const auto announced = testing::AllOf(text("name", "cpu:0 queue 2"), number("queue", 512), number("device", 0),
+                                        number("deviceKind", LACUNA_RT_DEVICE_CPU));
+  EXPECT_THAT(ofSchema(tool::events(), LACUNA_RT_QUEUE_SCHEMA), Contains(announced).Times(1));
+}
+
+TEST(Payloads, AQueueThatWaitsForAnotherNamesBoth) {
+  const Events events = eventsOf([] {
+    Tensor x;
+    {
+      const QueueScope scope({kCpu, 1});
+      x = ones({400, 400});
+      for (int i = 0; i < 10; ++i) x = matmul(x, x);
+    }
+    (void)(x + 1.0);
+  });
+  Events waits;
+  for (const tool::Event& event : ofSchema(events, LACUNA_RT_SYNC_SCHEMA)) {
+    if (event.message == LACUNA_RT_MSG_QUEUE_WAIT) waits.push_back(event);
+  }
+  ASSERT_THAT(waits, SizeIs(1));
+  EXPECT_THAT(waits[0], number("kind", LACUNA_RT_SYNC_WAIT));
+  EXPECT_THAT(waits[0], number("queue", 0)) << "the one that waits";
+  EXPECT_THAT(waits[0], number("other", 256));
+  const Events executions = ofSchema(events, LACUNA_RT_EXECUTION_SCHEMA);
+  EXPECT_THAT(executions,
+              Contains(testing::AllOf(number("queue", 256), number("sequence", waits[0].numbers.at("sequence")))));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ constexpr std::uint64_t memoryWhat(const AnnouncedMemory& announced) {
          static_cast<std::uint64_t>(announced.role & 0xff) << 16 | announced.queue;
 }
 
-/// The host waits for a queue, while the range is open.
+/// The host waits for a queue, or `queue` for another one, while the range is open.
 struct AnnouncedWait {
   std::uint64_t sequence = 0;
   std::uint32_t queue = 0;

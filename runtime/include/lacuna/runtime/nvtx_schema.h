@@ -52,10 +52,11 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
 #define LACUNA_RT_MSG_HELLO "hello"
 #define LACUNA_RT_MSG_QUEUE "queue"
 #define LACUNA_RT_MSG_KNOB "knob"
+#define LACUNA_RT_MSG_QUEUE_WAIT "queue_wait" /* a queue waits for another one */
 
 /* Counters (NVTX counters extension, int64): name, static counter id. Loader n of the process uses id + n (n < 256).
  * "loader.queue_depth" counts ready batches, "loader.cpu_time" the nanoseconds that threads computed in its stages so
- * far, of the sampling process; "queue.depth" executions that wait in the device queue. */
+ * far, of the sampling process; "queue.depth" executions that wait in a queue: id + n for queue n of the device. */
 #define LACUNA_RT_COUNTER_ID_BASE 0x1000000u /* NVTX_COUNTER_ID_STATIC_START */
 #define LACUNA_RT_COUNTER_LOADER_DEPTH "loader.queue_depth"
 #define LACUNA_RT_COUNTER_LOADER_DEPTH_ID (LACUNA_RT_COUNTER_ID_BASE + 0x100u)
@@ -106,7 +107,9 @@ enum LacunaRtExecutionKind {
 enum LacunaRtSyncKind {
   LACUNA_RT_SYNC_QUEUE = 0, /* wait until a queue is empty */
   LACUNA_RT_SYNC_ITEM = 1,  /* wait for one value to reach the host */
-  LACUNA_RT_SYNC_COPY = 2   /* wait for a copy to the host */
+  LACUNA_RT_SYNC_COPY = 2,  /* wait for a copy to the host */
+  LACUNA_RT_SYNC_WAIT = 3,  /* not the host: `queue` waits for `other`, on its own thread */
+  LACUNA_RT_SYNC_EVENT = 4  /* wait until a queue has passed a point */
 };
 
 /* --- payloads: FIELD(C type, name, NVTX_PAYLOAD_ENTRY_TYPE_ suffix) --------------------------------------------- */
@@ -128,7 +131,7 @@ enum LacunaRtSyncKind {
 #define LACUNA_RT_EXECUTION_SCHEMA_ID 0x1000002u
 #define LACUNA_RT_EXECUTION_FIELDS(FIELD)                                                                   \
   FIELD(uint64_t, correlation, UINT64)       /* unique in the process; the operator range has the same */   \
-  FIELD(uint64_t, sequence, UINT64)          /* 1, 2, 3, … within the queue */                            \
+  FIELD(uint64_t, sequence, UINT64)          /* rises from 1 within the queue */                            \
   FIELD(int64_t, enqueueStartNs, INT64)      /* TIME the launch call: entered (0: runs in it) … */        \
   FIELD(int64_t, enqueueEndNs, INT64)        /* TIME … and left (later only where it waited for room) */  \
   FIELD(uint32_t, enqueueThread, TID_UINT32) /* the operating system's id of the thread that enqueued it */ \
@@ -169,13 +172,16 @@ enum LacunaRtSyncKind {
   FIELD(uint32_t, loader, UINT32) /* number of the loader in the process, from 0 */   \
   FIELD(int32_t, worker, INT32)   /* -1: the consumer itself (serial mode, and `wait`) */
 
-/* Range push, category SYNC, message: the call ("item", "synchronize", …). On the waiting thread. */
+/* Range push, category SYNC, message: the call ("item", "synchronize", …), or LACUNA_RT_MSG_QUEUE_WAIT. On the waiting
+ * thread. */
 #define LACUNA_RT_SYNC_SCHEMA "lacuna.rt.sync"
 #define LACUNA_RT_SYNC_SCHEMA_ID 0x1000006u
-#define LACUNA_RT_SYNC_FIELDS(FIELD)                               \
-  FIELD(uint64_t, sequence, UINT64) /* the execution waited for */ \
-  FIELD(uint32_t, queue, UINT32)                                   \
-  FIELD(uint32_t, kind, UINT32) /* LacunaRtSyncKind */
+#define LACUNA_RT_SYNC_FIELDS(FIELD)                                                     \
+  FIELD(uint64_t, sequence, UINT64) /* the execution waited for */                       \
+  FIELD(uint32_t, queue, UINT32)    /* its queue, or the one that waits for it */        \
+  FIELD(uint32_t, kind, UINT32)     /* LacunaRtSyncKind */                               \
+  FIELD(uint32_t, other, UINT32)    /* of a queue's wait: the queue of that execution */ \
+  FIELD(uint32_t, reserved, UINT32) /* 0 */
 
 /* Mark, category INFO, message LACUNA_RT_MSG_HELLO: once, before every other event. */
 #define LACUNA_RT_HELLO_SCHEMA "lacuna.rt.hello"

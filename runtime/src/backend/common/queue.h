@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -21,11 +22,16 @@ struct Work {
   std::uint64_t bytes = 0;
   std::uint64_t flops = 0;
   LacunaRtExecutionKind kind = LACUNA_RT_EXECUTION_COMPUTE;
-  bool small = false;  ///< takes less time than handing it to another thread
+  bool small = false;   ///< takes less time than handing it to another thread
+  bool silent = false;  ///< not reported as an execution: the queue only waits in it
 };
 
-/// The CPU device's in-order asynchronous queue: one thread runs what is enqueued from any thread, in order. With
-/// LACUNA_SYNC=1, in a forked child and after exit() began, tasks run on the calling thread instead.
+/// A set of queues of one device: bit n is queue n.
+using QueueMask = std::uint32_t;
+
+/// An in-order asynchronous queue of the CPU device: one thread runs what is enqueued from any thread, in order. With
+/// LACUNA_SYNC=1, in a forked child and after exit() began, tasks run on the calling thread instead. Queues are made
+/// when they are first asked for and live for good. A queue's sequence numbers are its events: "execution n has run".
 ///
 /// Tasks lie one after the other in a ring of bytes. A producer takes a lock (see BiasedLock), writes its task and
 /// publishes it with plain stores; who goes to sleep pays for the barrier between the two sides. A small task runs at
@@ -33,11 +39,56 @@ struct Work {
 /// it is enqueued later.
 class CpuQueue {
  public:
-  /// The queue of the process; lives for good.
-  static CpuQueue& instance() {
-    CpuQueue* queue = made_.load(std::memory_order_acquire);
-    return queue != nullptr ? *queue : make();
+  static constexpr int kMost = 32;
+
+  /// `index` is below kMost.
+  static CpuQueue& of(int index) {
+    CpuQueue* queue = made_[index].load(std::memory_order_acquire);
+    return queue != nullptr ? *queue : make(index);
   }
+  /// The first queue, to which every thread enqueues until it chooses another.
+  static CpuQueue& instance() { return of(0); }
+  /// The one to which the calling thread enqueues.
+  static CpuQueue& current() {
+    CpuQueue* queue = tCurrent_;
+    return queue != nullptr ? *queue : useFirst();
+  }
+  /// The same; null for the first queue where the thread has not used it yet.
+  static CpuQueue* chosen() { return tCurrent_; }
+  static int chosenIndex() { return tCurrent_ != nullptr ? tCurrent_->index_ : 0; }
+  static QueueMask chosenBit() { return tCurrent_ != nullptr ? tCurrent_->bit_ : 1; }
+  static void choose(CpuQueue* queue) { tCurrent_ = queue; }
+  /// Calls f(queue) for those that were made, the first one first.
+  template <class F>
+  static void each(const F& f) {
+    const int end = end_.load(std::memory_order_acquire);
+    for (int i = 0; i < end; ++i) {
+      if (CpuQueue* queue = made_[i].load(std::memory_order_acquire)) f(*queue);
+    }
+  }
+  template <class F>
+  static void each(QueueMask queues, const F& f) {
+    for (; queues != 0; queues &= queues - 1) f(of(__builtin_ctz(queues)));
+  }
+  /// Tasks enqueued to that queue; none where it was not made.
+  static std::uint64_t enqueuedTo(int index) {
+    const CpuQueue* queue = made_[index].load(std::memory_order_acquire);
+    return queue != nullptr ? queue->enqueued() : 0;
+  }
+  /// Waits until all queues have run what is enqueued now; without throwing or clearing errors.
+  static void drainAll();
+  /// The same, then throws the first error, if there was one.
+  static void synchronizeAll(const Name& what);
+  /// Calls `release` once these queues have run what is enqueued now: at once if they have, else on a queue's thread.
+  static void whenPassed(QueueMask queues, const Name& name, std::function<void()> release);
+  /// True on the thread of a queue.
+  [[nodiscard]] static bool onQueueThread();
+
+  [[nodiscard]] int index() const { return index_; }
+  [[nodiscard]] QueueMask bit() const { return bit_; }
+  /// As the NVTX schema counts queues.
+  [[nodiscard]] std::uint32_t number() const { return numberOf(index_); }
+  static constexpr std::uint32_t numberOf(int index) { return static_cast<std::uint32_t>(index) * kNumbersBetween; }
 
   /// `task` is any callable; what it captures must stay valid by queue-ordered memory. Blocks when the queue is full.
   template <class Task>
@@ -66,12 +117,18 @@ class CpuQueue {
   /// Waits until all of it has run, then throws the first error, if there was one.
   void synchronize(const Name& what, LacunaRtSyncKind kind);
   /// Waits without throwing or clearing errors.
-  void drain();
+  void drain() { waitFor(head_.load(std::memory_order_acquire)); }
+  /// Waits until that task has run.
+  void waitFor(std::uint64_t sequence);
+  /// What is enqueued from now on runs after that task of the other queue.
+  void runAfter(CpuQueue& other, std::uint64_t sequence);
+  void runAfter(CpuQueue& other) { runAfter(other, other.enqueued()); }
   [[nodiscard]] std::uint64_t enqueued() const { return head_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t completed() const { return tail_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool onQueueThread() const;
+  [[nodiscard]] bool idle() const { return completed() >= enqueued(); }
 
  private:
+  static constexpr std::uint32_t kNumbersBetween = 256;  ///< see docs/nvtx-schema.md, "Queues of one device"
   static constexpr std::size_t kUnit = 64;
   static constexpr std::size_t kUnits = 4096;
   static constexpr std::size_t kLargestTask = 4096;
@@ -112,18 +169,23 @@ class CpuQueue {
     commit(*record);
   }
 
-  CpuQueue();
-  static CpuQueue& make();
+  explicit CpuQueue(int index);
+  static CpuQueue& make(int index);
+  static CpuQueue& useFirst();
   Record* reserve(std::size_t bytes, const Name& name, const Work& work) {
     if (!tDrainsAtEnd_) [[unlikely]]
       drainAtThreadEnd();
-    lock_.lock();
-    const bool seen = instrument::sinks() != 0;
+    const bool seen = instrument::sinks() != 0 && !work.silent;
+    // The launch begins here, also where another thread holds the lock because it waits for room.
+    std::int64_t waitedFromNs = 0;
+    if (!lock_.tryLock()) [[unlikely]]
+      waitedFromNs = lockLater(seen);
     const auto units =
         static_cast<std::uint32_t>((bytes + (seen ? sizeof(instrument::Execution) : 0) + kUnit - 1) / kUnit);
-    std::int64_t waitedFromNs = 0;
-    if (written_ % kUnits + units > kUnits || written_ + units - freed_ > kUnits) [[unlikely]]
-      waitedFromNs = makeRoom(units);
+    if (written_ % kUnits + units > kUnits || written_ + units - freed_ > kUnits) [[unlikely]] {
+      const std::int64_t roomFromNs = makeRoom(units);
+      if (waitedFromNs == 0) waitedFromNs = roomFromNs;
+    }
     auto* record = reinterpret_cast<Record*>(ring_ + written_ % kUnits * kUnit);
     record->name = &name;
     record->units = units;
@@ -156,6 +218,8 @@ class CpuQueue {
     if (waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       tail_.notify_all();
   }
+  /// When the wait for the lock began; 0 if nobody asks.
+  std::int64_t lockLater(bool seen);
   /// When the wait for room began; 0 if there was room.
   std::int64_t makeRoom(std::uint32_t units);
   static void drainAtThreadEnd();
@@ -174,13 +238,21 @@ class CpuQueue {
   void execute(Record& record);
   void fillExecution(instrument::Execution& execution, const Name& name, const Work& work, std::uint64_t sequence);
   void keepError(const Name& name, const char* text);
+  void announceItself(std::uint32_t thread);
+  void waitShown(const Name& what, LacunaRtSyncKind kind);
   void stop();
-  static void installForkHandlers();
-  void lockForFork();
-  void unlockAfterFork();
+  static void stopAll();
+  static void installHandlers();
+  static void lockForFork();
+  static void unlockAfterFork();
+  static void goOnInChild();
 
-  static std::atomic<CpuQueue*> made_;
+  static std::atomic<CpuQueue*> made_[kMost];
+  static std::atomic<int> end_;  ///< past the highest index that was made
+  static thread_local constinit CpuQueue* tCurrent_;
   static thread_local constinit bool tDrainsAtEnd_;
+  const int index_;
+  const QueueMask bit_;
   std::byte* ring_ = nullptr;
   bool publishBarrier_ = false;  ///< the system has no barrier that a sleeper can impose on the others
   std::atomic<bool> synchronous_{false};
@@ -204,6 +276,18 @@ class CpuQueue {
   std::atomic<bool> failed_{false};
   struct State;
   State* state_ = nullptr;
+};
+
+/// While it lives the thread enqueues to that queue; null is the first one.
+class ChosenQueue {
+ public:
+  explicit ChosenQueue(CpuQueue* queue) : before_(CpuQueue::chosen()) { CpuQueue::choose(queue); }
+  ~ChosenQueue() { CpuQueue::choose(before_); }
+  ChosenQueue(const ChosenQueue&) = delete;
+  ChosenQueue& operator=(const ChosenQueue&) = delete;
+
+ private:
+  CpuQueue* before_;
 };
 
 }  // namespace lacuna::rt

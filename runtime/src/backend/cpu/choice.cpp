@@ -46,7 +46,7 @@ Backend backend() {
 
 void setBackend(Backend chosen) {
   if (chosen != backend()) {
-    CpuQueue::instance().drain();
+    CpuQueue::drainAll();
     gBackend.store(static_cast<int>(chosen));
   }
   tell(chosen);

@@ -3,21 +3,14 @@
 #include "backend/common/queue.h"
 
 #include <immintrin.h>
-#include <pthread.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include "backend/cpu/parallel.h"
-#include "backend/cpu/thread_setting.h"
-#include "core/environment.h"
-#include "core/fork_locks.h"
+#include "backend/cpu/queue_state.h"
 #include "core/process_barrier.h"
 #include "lacuna/runtime/instrument.h"
 
@@ -31,86 +24,10 @@ constexpr std::int64_t kPatienceNs = 2'000'000;  ///< of a producer, awake
 
 }  // namespace
 
-std::atomic<CpuQueue*> CpuQueue::made_{nullptr};
-thread_local constinit bool CpuQueue::tDrainsAtEnd_ = false;
-
-struct CpuQueue::State {
-  std::thread thread;
-  std::mutex errorMutex;
-  std::string error;
-  std::mutex runMutex;        ///< synchronous mode: tasks of several threads, one after the other
-  bool throwsAtOnce = false;  ///< LACUNA_SYNC: an error is thrown where the task was enqueued
-
-  /// Throws the error that was kept, if one was, and forgets it.
-  void throwKept(std::atomic<bool>& failed) {
-    if (!failed.load(std::memory_order_acquire)) return;
-    const std::lock_guard lock(errorMutex);
-    failed = false;
-    throw Error(error);
-  }
-};
-
-CpuQueue& CpuQueue::make() {
-  threadsFromEnvironment();  // what is wrong there is an error here; the queue's thread could only end the program
-  static auto* queue = new CpuQueue;
-  made_.store(queue, std::memory_order_release);
-  return *queue;
-}
-
-CpuQueue::CpuQueue() : state_(new State) {
-  publishBarrier_ = !processBarrierThere();
-  if (switchFromEnvironment("LACUNA_SYNC")) {
-    synchronous_ = true;
-    state_->throwsAtOnce = true;
-    instrument::queueCreated("cpu:0 queue", 0, static_cast<std::uint32_t>(threadCount()));
-    installForkHandlers();
-    return;
-  }
-  void* memory = ::mmap(nullptr, kUnits * kUnit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) fail("queue", "no memory for the queue of the CPU device");
-  ring_ = static_cast<std::byte*>(memory);
-  state_->thread = std::thread([this] { this->work(); });
-  // A fork must not catch the thread while it sets itself up: the child would find locks that nobody gives back.
-  started_.wait(false, std::memory_order_acquire);
-  installForkHandlers();
-  std::atexit([] { instance().stop(); });
-}
-
-// A child of fork() has no queue thread, so it goes on synchronously, and with no OpenMP team; parent and child
-// continue with nothing in flight and no lock held. A thread may hold the queue's lock while it takes an allocator's,
-// and either while it informs a sink or asks for a name.
-void CpuQueue::installForkHandlers() {
-  ::pthread_atfork([] { instance().lockForFork(); }, [] { instance().unlockAfterFork(); },
-                   [] {
-                     instance().synchronous_.store(true);
-                     instance().unlockAfterFork();
-                     useOneThread();
-                   });
-}
-
-void CpuQueue::lockForFork() {
-  lock_.lockForFork();
-  while (tail_.load(std::memory_order_acquire) != head_.load(std::memory_order_relaxed)) std::this_thread::yield();
-  state_->runMutex.lock();
-  state_->errorMutex.lock();
-  rt::lockForFork();
-}
-
-void CpuQueue::unlockAfterFork() {
-  rt::unlockAfterFork();
-  state_->errorMutex.unlock();
-  state_->runMutex.unlock();
-  lock_.unlock();
-}
-
-// exit() ends the objects of its thread before any static one. Enqueued work must have run by then: the libraries that
-// it uses end their own static objects next.
-void CpuQueue::drainAtThreadEnd() {
-  tDrainsAtEnd_ = true;
-  struct Drain {
-    ~Drain() { instance().drain(); }
-  };
-  thread_local const Drain drain;
+std::int64_t CpuQueue::lockLater(bool seen) {
+  const std::int64_t fromNs = seen ? instrument::nowNs() : 0;
+  lock_.lock();
+  return fromNs;
 }
 
 // A record never wraps around the end of the ring: what is left there is skipped.
@@ -157,7 +74,8 @@ void CpuQueue::announce(Record& record, const Name& name, const Work& work, std:
   fillExecution(execution, name, work, record.sequence);
   execution.enqueueEndNs = instrument::nowNs();
   execution.enqueueStartNs = waitedFromNs != 0 ? waitedFromNs : execution.enqueueEndNs;
-  if (record.sequence % 16 == 0) instrument::queueDepth(record.sequence - 1 - tail_.load(std::memory_order_relaxed));
+  if (record.sequence % 16 == 0)
+    instrument::queueDepth(index_, record.sequence - 1 - tail_.load(std::memory_order_relaxed));
 }
 
 void CpuQueue::fillExecution(instrument::Execution& execution, const Name& name, const Work& work,
@@ -167,6 +85,7 @@ void CpuQueue::fillExecution(instrument::Execution& execution, const Name& name,
   const bool ofOperator = op != nullptr && op->correlation != 0 && work.kind != LACUNA_RT_EXECUTION_UPKEEP;
   execution.correlation = ofOperator ? op->correlation : instrument::nextCorrelation();
   execution.sequence = sequence;
+  execution.queue = number();
   execution.bytes = work.bytes;
   execution.flops = work.flops;
   execution.kind = work.kind;
@@ -207,7 +126,7 @@ bool CpuQueue::runSmallSeen(const Name& name, const Work& work, void (*run)(void
 void CpuQueue::runSeen(const Name& name, const Work& work, void (*run)(void*), void* task) {
   const std::uint64_t sequence = head_.load(std::memory_order_relaxed) + 1;
   head_.store(sequence, std::memory_order_relaxed);
-  if (instrument::beginInOperator(name, work.kind, work.bytes, work.flops, sequence)) [[likely]] {
+  if (instrument::beginInOperator(name, work.kind, work.bytes, work.flops, sequence, number())) [[likely]] {
     runKeepingError(name, run, task);
     instrument::endInOperator();
     return finish(sequence);
@@ -280,8 +199,8 @@ bool CpuQueue::waitForWork(std::uint64_t unit) {
 // Threads that wait for the queue look for what is published here: always when nothing is left, else now and then.
 void CpuQueue::work() {
   tIsQueueThread = true;
-  nameThread("cpu:0 queue");
-  instrument::queueCreated("cpu:0 queue", instrument::threadId(), static_cast<std::uint32_t>(threadCount()));
+  nameThread(state_->name.c_str());
+  announceItself(instrument::threadId());
   started_.store(true, std::memory_order_release);
   started_.notify_all();
   std::uint64_t unit = 0;
@@ -312,12 +231,11 @@ void CpuQueue::work() {
   }
 }
 
-bool CpuQueue::onQueueThread() const {
+bool CpuQueue::onQueueThread() {
   return tIsQueueThread;
 }
 
-void CpuQueue::drain() {
-  const std::uint64_t target = head_.load(std::memory_order_acquire);
+void CpuQueue::waitFor(std::uint64_t target) {
   for (int spin = 0; spin < kSpins;) {
     if (tail_.load(std::memory_order_acquire) >= target) return;
     for (const int until = spin + std::min(1 + spin / 4, 16); spin < until; ++spin) _mm_pause();
@@ -332,17 +250,28 @@ void CpuQueue::drain() {
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+// The other queue's task was enqueued before this wait, so queues cannot wait for one another in a circle.
+void CpuQueue::runAfter(CpuQueue& other, std::uint64_t sequence) {
+  if (&other == this || other.completed() >= sequence) return;
+  static const Name kWait{LACUNA_RT_MSG_QUEUE_WAIT};
+  put(kWait, {.kind = LACUNA_RT_EXECUTION_UPKEEP, .silent = true}, [this, &other, sequence] {
+    const instrument::SyncRange range(kWait, LACUNA_RT_SYNC_WAIT, sequence, number(), other.number());
+    other.waitFor(sequence);
+  });
+}
+
+void CpuQueue::waitShown(const Name& what, LacunaRtSyncKind kind) {
+  const instrument::SyncRange range(what, kind, head_.load(std::memory_order_relaxed), number());
+  drain();
+}
+
 void CpuQueue::synchronize(const Name& what, LacunaRtSyncKind kind) {
   if (onQueueThread()) fail(what.text, "called from within the queue");
-  {
-    const instrument::SyncRange range(what, kind, head_.load(std::memory_order_relaxed));
-    drain();
-  }
+  waitShown(what, kind);
   state_->throwKept(failed_);
 }
 
-// At exit: what is enqueued still runs; objects that end later than this use the queue synchronously. An error that no
-// wait has thrown is reported, or nobody would learn of it.
+// An error that no wait has thrown is reported, or nobody would learn of it.
 void CpuQueue::stop() {
   if (!state_->thread.joinable() || synchronous_.load()) return;
   drain();
@@ -355,11 +284,6 @@ void CpuQueue::stop() {
   wake_.notify_one();
   state_->thread.join();
   synchronous_ = true;
-}
-
-void synchronize() {
-  static const Name kName{"synchronize"};
-  CpuQueue::instance().synchronize(kName, LACUNA_RT_SYNC_QUEUE);
 }
 
 }  // namespace lacuna::rt

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Lacuna authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// Steps whose next batch is copied on the second queue of the device while the first one computes:
+/// overlapping_copies [on|off]; `off` copies on the first queue.
+#include <string_view>
+
+#include "lacuna/runtime/instrument.h"
+#include "lacuna/runtime/ops.h"
+#include "lacuna/runtime/queue.h"
+
+int main(int argc, char** argv) {
+  namespace rt = lacuna::rt;
+  const bool beside = argc < 2 || std::string_view(argv[1]) == "on";
+  const rt::Tensor weight = rt::ones({512, 512});
+  const rt::Tensor loaded = rt::ones({8, 512, 512});
+  rt::synchronize();
+  const auto copied = [&] {
+    const rt::QueueScope scope({rt::kCpu, beside ? 1 : 0});
+    return loaded.clone();
+  };
+  rt::Tensor next = copied();
+  for (std::uint64_t index = 0; index < 12; ++index) {
+    const rt::StepScope step(index, 8);
+    const rt::Tensor batch = std::move(next);
+    next = copied();
+    (void)rt::sum(rt::matmul(rt::matmul(batch, weight), weight)).item();
+  }
+}
