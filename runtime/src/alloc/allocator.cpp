@@ -59,12 +59,8 @@ class RangeAllocator : public Allocator {
 
   Block* allocate(std::size_t bytes, Role role) override {
     const std::lock_guard lock(lock_);
-    if (!awaited_.empty()) [[unlikely]]
-      collectPassed();
     const std::size_t rounded = std::max(kSmallest, roundUp(bytes, kBlockAlignment));
-    Block* block = rounded <= kSmallLimit   ? takeSmall(rounded)
-                   : plan_.follows(queue()) ? takePlanned(rounded)
-                                            : takeLarge(rounded);
+    Block* block = rounded <= kSmallLimit ? takeSmall(rounded) : takeAbove(rounded);
     block->requested = bytes;
     block->role = role;
     block->op = origin();
@@ -80,9 +76,8 @@ class RangeAllocator : public Allocator {
     note(LACUNA_RT_MEMORY_FREE, *block);
     account(block->role, -static_cast<std::int64_t>(block->requested));
     ++stats_.frees;
-    if (block->recorded != 0) plan_.recordFree(*block);
-    const QueueMask others = byQueue() ? users & ~(QueueMask{1} << block->queue) : 0;
-    if (others != 0) [[unlikely]]
+    const QueueMask others = users & ~(QueueMask{1} << block->queue);
+    if (others != 0 && byQueue_) [[unlikely]]
       return await(block, others);
     cache(block);
   }
@@ -174,21 +169,21 @@ class RangeAllocator : public Allocator {
     return ordered_ ? "empty" : "empty_host";
   }
 
-  /// True where memory belongs to queues: not for the host's, which is free when it comes back, nor for meta.
-  [[nodiscard]] bool byQueue() const { return ordered_ && backed_; }
   [[nodiscard]] std::uint8_t queue() const {
-    return byQueue() ? static_cast<std::uint8_t>(CpuQueue::chosenIndex()) : std::uint8_t{0};
+    return byQueue_ ? static_cast<std::uint8_t>(CpuQueue::chosenIndex()) : std::uint8_t{0};
   }
 
-  void cache(Block* block) {
-    if (block->bytes <= kSmallLimit) {
-      block->free = true;
-      smallOf(block->queue)[block->bytes / kSmallest].push_back(block);
-    } else if (block->arena != nullptr) {
-      if (Block* memory = plan_.giveBack(block)) giveBack(memory);
-    } else {
-      giveBack(block);
-    }
+  // In line, as small blocks come and go with every operator.
+  [[gnu::always_inline]] void cache(Block* block) {
+    if (block->bytes > kSmallLimit) return cacheLarge(block);
+    block->free = true;
+    smallOf(block->queue)[block->bytes / kSmallest].push_back(block);
+  }
+
+  [[gnu::noinline]] void cacheLarge(Block* block) {
+    if (block->recorded != 0) plan_.recordFree(*block);
+    if (block->arena == nullptr) return giveBack(block);
+    if (Block* memory = plan_.giveBack(block)) giveBack(memory);
   }
 
   /// A freed block that other queues use yet, and the points which they have to pass.
@@ -197,13 +192,14 @@ class RangeAllocator : public Allocator {
     std::vector<std::pair<const CpuQueue*, std::uint64_t>> points;
   };
 
-  void await(Block* block, QueueMask queues) {
+  [[gnu::noinline]] void await(Block* block, QueueMask queues) {
+    if (block->recorded != 0) plan_.recordFree(*block);
     Awaited awaited{block, {}};
     CpuQueue::each(queues, [&](const CpuQueue& queue) { awaited.points.emplace_back(&queue, queue.enqueued()); });
     awaited_.push_back(std::move(awaited));
   }
 
-  void collectPassed() {
+  [[gnu::noinline]] void collectPassed() {
     std::erase_if(awaited_, [this](const Awaited& awaited) {
       const bool passed = std::all_of(awaited.points.begin(), awaited.points.end(),
                                       [](const auto& point) { return point.first->completed() >= point.second; });
@@ -214,9 +210,15 @@ class RangeAllocator : public Allocator {
 
   /// Afterwards no block is in use but those that somebody holds.
   void waitForQueues() {
-    if (!byQueue()) return;
+    if (!byQueue_) return;
     CpuQueue::drainAll();
     collectPassed();
+  }
+
+  [[gnu::noinline]] Block* takeAbove(std::size_t bytes) {
+    if (!awaited_.empty()) [[unlikely]]
+      collectPassed();
+    return plan_.follows(queue()) ? takePlanned(bytes) : takeLarge(bytes);
   }
 
   Block* takePlanned(std::size_t bytes) {
@@ -250,7 +252,8 @@ class RangeAllocator : public Allocator {
     return block;
   }
 
-  void carveSlab(std::size_t bytes, std::vector<Block*>& list) {
+  [[gnu::noinline]] void carveSlab(std::size_t bytes, std::vector<Block*>& list) {
+    if (!awaited_.empty()) collectPassed();
     Block* slab = takeLarge(kSlab);
     slab->slab = true;
     for (std::size_t at = (kSlab / bytes - 1) * bytes;; at -= bytes) {
@@ -278,7 +281,7 @@ class RangeAllocator : public Allocator {
   /// A block of another queue which that has passed.
   Block* passedElsewhere(std::size_t bytes) {
     Block* fit = nullptr;
-    if (!byQueue()) return fit;
+    if (!byQueue_) return fit;
     CpuQueue::each([&](const CpuQueue& other) {
       if (fit != nullptr || other.index() == queue()) return;
       Block* block = blocks_.fit(bytes, static_cast<std::uint8_t>(other.index()));
@@ -327,7 +330,7 @@ class RangeAllocator : public Allocator {
   }
 
   void giveBack(Block* block) {
-    block->freedAt = byQueue() ? CpuQueue::enqueuedTo(block->queue) : 0;
+    block->freedAt = byQueue_ ? CpuQueue::enqueuedTo(block->queue) : 0;
     blocks_.free(block, true);
   }
 
@@ -415,7 +418,7 @@ class RangeAllocator : public Allocator {
   }
 
   [[nodiscard]] instrument::QueuePoint positionIn(std::uint8_t queue) const {
-    if (!byQueue()) return {};
+    if (!byQueue_) return {};
     return {CpuQueue::enqueuedTo(queue), CpuQueue::numberOf(queue)};
   }
 
@@ -432,6 +435,7 @@ class RangeAllocator : public Allocator {
   BiasedLock lock_;
   const bool backed_;
   const bool ordered_;
+  const bool byQueue_ = ordered_ && backed_;  ///< not the host's memory, which is free when it comes back
   std::size_t limit_;
   std::size_t range_ = kRange;
   std::uintptr_t base_ = 0;

@@ -274,7 +274,7 @@ Node* Op::record(std::span<const Tensor* const> inputs, std::span<Tensor* const>
   node->info = &info_;
   node->sequence = context_.sequence;
   node->module = instrument::tState.module;
-  node->queue = CpuQueue::chosen();
+  node->queue = static_cast<std::uint8_t>(CpuQueue::chosenIndex());
   node->dtype = outputs[0]->dtype();
   node->device = outputs[0]->device();
   node->edges.reserve(inputs.size());

@@ -64,12 +64,12 @@ struct Node : RefCounted, Pooled<Node> {
   const OpInfo* info = nullptr;
   std::uint64_t sequence = 0;
   const Name* module = nullptr;
-  CpuQueue* queue = nullptr;  ///< of the forward, and of the backward; null: the first one
   SmallVector<Edge, 3> edges;
   SmallVector<SavedTensor, 2> saved;
   SmallVector<Shape, 1> outputShapes;
   SmallVector<Shape, 2> shapes;  ///< of inputs, where the backward needs only these
   DType dtype = DType::F32;      ///< of the first output
+  std::uint8_t queue = 0;        ///< index of the queue of the forward, and of the backward
   Device device;
   std::array<std::int64_t, 12> ints{};
   std::array<double, 4> doubles{};
@@ -146,7 +146,7 @@ class Op {
 
  private:
   void begin(std::span<const Tensor* const> inputs, bool small);
-  [[noreturn]] void failUnknown(Device device) const;
+  [[noreturn, gnu::cold]] void failUnknown(Device device) const;
 
   const OpInfo& info_;
   instrument::OpContext context_;

@@ -114,11 +114,8 @@ AutogradMeta::~AutogradMeta() = default;
 namespace {
 
 // A host block may still be read by what is enqueued, so it goes back in queue order.
-void giveBack(const Storage& storage) {
+void giveBackHost(Block* block, QueueMask users) {
   static const Name kRelease{"release_host"};
-  Block* block = storage.block;
-  const QueueMask users = storage.users.load(std::memory_order_acquire);
-  if (block->staging == nullptr && !storage.host) return allocatorOf(storage.device).free(block, users);
   const QueueMask known = users != 0 ? users : CpuQueue::chosenBit();
   if (block->staging != nullptr) return releaseStaged(block, known);
   CpuQueue::whenPassed(known, kRelease, [block] { hostAllocator().free(block); });
@@ -127,7 +124,14 @@ void giveBack(const Storage& storage) {
 }  // namespace
 
 void destroy(Storage* storage) {
-  if (storage->block != nullptr) giveBack(*storage);
+  if (Block* block = storage->block; block != nullptr) [[likely]] {
+    const QueueMask users = storage->users.load(std::memory_order_acquire);
+    if (storage->host) {
+      giveBackHost(block, users);
+    } else {
+      allocatorOf(storage->device).free(block, users);
+    }
+  }
   delete storage;
 }
 

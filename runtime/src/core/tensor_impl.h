@@ -30,24 +30,24 @@ struct Storage : RefCounted, Pooled<Storage> {
 
   void* data = nullptr;
   std::size_t bytes = 0;
-  /// The queues that run after the last write, and have used it since. Every queue of memory that has no values.
-  std::atomic<QueueMask> users{0};
-  std::uint8_t writer = kHost;  ///< index of the queue that wrote last; kHost: the host did
-  std::uint64_t written = 0;    ///< the execution of the last write; 0: some one that was enqueued by then
   Device device;
   Role role = Role::Other;
-  bool host = false;  ///< from the host pool: the block goes back when the queue has passed
+  bool host = false;            ///< from the host pool: the block goes back when the queue has passed
+  std::uint8_t writer = kHost;  ///< index of the queue that wrote last; kHost: the host did
+  /// The queues that run after the last write, and have used it since. Every queue of memory that has no values.
+  std::atomic<QueueMask> users{0};
   std::atomic<std::uint32_t> version{0};
-  Block* block = nullptr;
   std::atomic<bool> lent{false};  ///< the program has the address, and may write there without a new version
   bool keptCopy = false;          ///< a copy of weights that is kept with them
+  std::atomic<bool> keepsCopies{false};
+  Block* block = nullptr;
+  std::uint64_t written = 0;  ///< the execution of the last write; 0: some one that was enqueued by then
   /// For weights, under the lock of keptWeights(): their copies in the library's order and in bf16.
   std::shared_ptr<KeptWeights> kept, keptShort;
-  std::atomic<bool> keepsCopies{false};
 };
 void destroy(Storage* storage);
 /// Makes the thread's queue run after the last write, or after all uses, of the memory.
-void orderRead(Storage& storage);
+[[gnu::cold]] void orderRead(Storage& storage);
 void orderWrite(Storage& storage);
 /// Waits until all that was enqueued to the queues that use the memory has run; throws their first error.
 void waitForUsers(const Storage& storage, const Name& what, LacunaRtSyncKind kind);
@@ -112,8 +112,7 @@ inline void orderForWrite(Storage& storage) {
 /// The operator that was just enqueued is the last one that changed the memory.
 inline void noteWritten(const Tensor& tensor) {
   Storage& storage = *tensor.impl()->storage;
-  if (storage.writer == CpuQueue::chosenIndex() && CpuQueue::chosen() != nullptr)
-    storage.written = CpuQueue::chosen()->enqueued();
+  if (storage.writer == CpuQueue::chosenIndex()) storage.written = CpuQueue::enqueuedTo(storage.writer);
 }
 inline void bumpVersion(const Tensor& tensor) {
   Storage& storage = *tensor.impl()->storage;

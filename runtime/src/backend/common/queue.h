@@ -50,14 +50,15 @@ class CpuQueue {
   static CpuQueue& instance() { return of(0); }
   /// The one to which the calling thread enqueues.
   static CpuQueue& current() {
-    CpuQueue* queue = tCurrent_;
-    return queue != nullptr ? *queue : useFirst();
+    CpuQueue* queue = tChosen_.queue;
+    return queue != nullptr ? *queue : makeChosen();
   }
-  /// The same; null for the first queue where the thread has not used it yet.
-  static CpuQueue* chosen() { return tCurrent_; }
-  static int chosenIndex() { return tCurrent_ != nullptr ? tCurrent_->index_ : 0; }
-  static QueueMask chosenBit() { return tCurrent_ != nullptr ? tCurrent_->bit_ : 1; }
-  static void choose(CpuQueue* queue) { tCurrent_ = queue; }
+  static int chosenIndex() { return tChosen_.index; }
+  static QueueMask chosenBit() { return tChosen_.bit; }
+  /// The thread enqueues to that queue from now on. It need not have been made.
+  static void choose(int index) {
+    tChosen_ = {made_[index].load(std::memory_order_acquire), QueueMask{1} << index, index};
+  }
   /// Calls f(queue) for those that were made, the first one first.
   template <class F>
   static void each(const F& f) {
@@ -171,7 +172,7 @@ class CpuQueue {
 
   explicit CpuQueue(int index);
   static CpuQueue& make(int index);
-  static CpuQueue& useFirst();
+  [[gnu::cold]] static CpuQueue& makeChosen();
   Record* reserve(std::size_t bytes, const Name& name, const Work& work) {
     if (!tDrainsAtEnd_) [[unlikely]]
       drainAtThreadEnd();
@@ -249,7 +250,12 @@ class CpuQueue {
 
   static std::atomic<CpuQueue*> made_[kMost];
   static std::atomic<int> end_;  ///< past the highest index that was made
-  static thread_local constinit CpuQueue* tCurrent_;
+  struct Chosen {
+    CpuQueue* queue = nullptr;  ///< null before its first use
+    QueueMask bit = 1;
+    int index = 0;
+  };
+  static thread_local constinit Chosen tChosen_;
   static thread_local constinit bool tDrainsAtEnd_;
   const int index_;
   const QueueMask bit_;
@@ -278,16 +284,22 @@ class CpuQueue {
   State* state_ = nullptr;
 };
 
-/// While it lives the thread enqueues to that queue; null is the first one.
+/// While it lives the thread enqueues to that queue.
 class ChosenQueue {
  public:
-  explicit ChosenQueue(CpuQueue* queue) : before_(CpuQueue::chosen()) { CpuQueue::choose(queue); }
-  ~ChosenQueue() { CpuQueue::choose(before_); }
+  explicit ChosenQueue(int index) : before_(CpuQueue::chosenIndex()) {
+    if (index != before_) [[unlikely]]
+      CpuQueue::choose(index);
+  }
+  ~ChosenQueue() {
+    if (CpuQueue::chosenIndex() != before_) [[unlikely]]
+      CpuQueue::choose(before_);
+  }
   ChosenQueue(const ChosenQueue&) = delete;
   ChosenQueue& operator=(const ChosenQueue&) = delete;
 
  private:
-  CpuQueue* before_;
+  int before_;
 };
 
 }  // namespace lacuna::rt

@@ -30,10 +30,10 @@ Queue currentQueue(Device device) {
 }
 
 QueueScope::QueueScope(Queue queue) : before_{kCpu, CpuQueue::chosenIndex()} {
-  CpuQueue::choose(&coreOf("QueueScope", queue));
+  CpuQueue::choose(coreOf("QueueScope", queue).index());
 }
 QueueScope::~QueueScope() {
-  CpuQueue::choose(&CpuQueue::of(before_.index));
+  CpuQueue::choose(before_.index);
 }
 
 Event::Event(Queue queue) : queue_(queue), sequence_(coreOf("Event", queue).enqueued()) {}

@@ -33,7 +33,7 @@ bool gNoThreads = false;
 
 std::atomic<CpuQueue*> CpuQueue::made_[kMost] = {};
 std::atomic<int> CpuQueue::end_{0};
-thread_local constinit CpuQueue* CpuQueue::tCurrent_ = nullptr;
+thread_local constinit CpuQueue::Chosen CpuQueue::tChosen_;
 thread_local constinit bool CpuQueue::tDrainsAtEnd_ = false;
 
 CpuQueue& CpuQueue::make(int index) {
@@ -46,10 +46,10 @@ CpuQueue& CpuQueue::make(int index) {
   return *queue;
 }
 
-CpuQueue& CpuQueue::useFirst() {
-  CpuQueue& first = instance();
-  tCurrent_ = &first;
-  return first;
+CpuQueue& CpuQueue::makeChosen() {
+  CpuQueue& queue = of(tChosen_.index);
+  choose(queue.index_);
+  return queue;
 }
 
 CpuQueue::CpuQueue(int index) : index_(index), bit_(QueueMask{1} << index) {
