@@ -13,8 +13,8 @@
 
 #include "core/standby_page.h"
 #include "lacuna/prof/process.h"
-#include "support/temp_dir.h"
 #include "supervise/control_file.h"
+#include "support/temp_dir.h"
 
 namespace lacuna::collector {
 namespace {
