@@ -3,6 +3,7 @@
 #include "support/synthetic_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -240,7 +241,7 @@ void Rank::waitForBatch(int step) {
   }
   loaderRange(thread_, begin, host_, "wait", step);
   if (!plan_.loaderComputes && !plan_.loaderSleeps) return;
-  const double computed = plan_.loaderComputes ? static_cast<double>((step + 1) * plan_.batchNs) : 0;
+  const double computed = plan_.loaderComputes ? static_cast<double>((step + 1) * plan_.batchNs) * plan_.stretch : 0;
   out_.append(CounterSample{.timeNs = host_, .track = TrackId(rank_ + 1), .value = computed});
 }
 
@@ -471,11 +472,38 @@ void Rank::runStep(int step) {
   range(thread_, begin, host_, "step", plan_.numberedSteps ? "batch " + std::to_string(step) : name);
 }
 
+/// As a machine that is slower in everything would have recorded it. What lay inside something else still does.
+class Stretch {
+ public:
+  Stretch(analyzer::StoreBuilder& out, double factor) : factor_(factor) {
+    prof::forEachTable([&]<class Row>() { rows(out.columns<Row>()); });
+  }
+
+ private:
+  [[nodiscard]] TimeNs stretched(TimeNs time) const { return std::llround(factor_ * static_cast<double>(time)); }
+  template <class Columns>
+  void rows(Columns& columns) const {
+    if constexpr (requires { columns.timeNs; }) {
+      for (TimeNs& time : columns.timeNs) time = stretched(time);
+    }
+    if constexpr (requires { columns.durNs; }) {
+      for (std::size_t i = 0; i < columns.durNs.size(); ++i) {
+        const TimeNs start = columns.startNs[i];
+        columns.startNs[i] = stretched(start);
+        columns.durNs[i] = stretched(start + columns.durNs[i]) - columns.startNs[i];
+      }
+    }
+  }
+
+  double factor_;
+};
+
 }  // namespace
 
 std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan) {
   analyzer::StoreBuilder out;
   for (int rank = 0; rank < plan.ranks; ++rank) Rank(out, plan, static_cast<std::uint32_t>(rank)).run();
+  if (plan.stretch != 1) Stretch(out, plan.stretch);
   if (plan.hostCores > 0)
     out.append(Environment{.key = out.intern("host.cores"), .value = out.intern(std::to_string(plan.hostCores))});
   if (plan.runsOut)
