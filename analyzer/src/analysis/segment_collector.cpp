@@ -42,6 +42,7 @@ void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment, 
   if (from >= to) return;
   device.ledger.add(segment.cause, to - from);
   if (segment.cause == Cause::Unknown) addUnknown(from, to);
+  if (segment.unrecorded) prof::addTo(analysis_.of<UnknownPlaces>().unrecordedNs, to - from);
   if (countedSteps_ == 0) addCall(segment, to - from);
   device.bands.add(segment.cause, bandShare(bandNs, to - from, segment));
   if (segment.cause == Cause::Compute) return;

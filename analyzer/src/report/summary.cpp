@@ -6,6 +6,7 @@
 #include <span>
 
 #include "analyses/time/phases.h"
+#include "analyses/work/graph_replays.h"
 #include "analyses/work/python_lines.h"
 #include "analysis/shown_steps.h"
 #include "lacuna/analyzer/report.h"
@@ -96,6 +97,7 @@ std::string aroundSteps(const Analysis& analysis) {
 /// Why a trace in which nothing is found need not be of a run without faults; empty where it is.
 std::string whyNotSure(const Analysis& analysis) {
   constexpr double kMostUnknown = 0.02;
+  if (analysis.of<GraphReplays>().underRecorded() > 0) return "the trace lacks work of graph replays";
   const Ledger ledger = judged(analysis);
   const double unknown = shareOf(ledger, ledger[Cause::Unknown]);
   if (unknown > kMostUnknown)
@@ -129,11 +131,12 @@ std::string pace(const Analysis& analysis) {
 }  // namespace
 
 std::string verdict(const Analysis& analysis) {
-  std::string text;
+  std::string text = lackingReplays(analysis);
+  if (!text.empty()) text += ' ';
   if (analysis.devices.empty()) {
-    text = "No device did any work in this trace, so there is no ledger; what the host did is below.";
+    text += "No device did any work in this trace, so there is no ledger; what the host did is below.";
   } else {
-    text = deviceTime(analysis);
+    text += deviceTime(analysis);
   }
   text += aroundSteps(analysis);
   std::size_t faults = 0;

@@ -28,8 +28,13 @@ enum class Activity : std::uint8_t {
 inline constexpr std::size_t kActivityCount = 9;
 
 /// The work of a device queue, in falling order of precedence.
-enum class Work : std::uint8_t { Compute, Communication, Copy };
-inline constexpr std::size_t kWorkCount = 3;
+enum class Work : std::uint8_t {
+  Compute,
+  Communication,
+  Copy,
+  Unrecorded,  ///< work may have run that the recording lacks
+};
+inline constexpr std::size_t kWorkCount = 4;
 
 enum class DeviceSpanKind : std::uint8_t { Kernel, Copy, Memset };
 
