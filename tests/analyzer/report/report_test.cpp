@@ -161,7 +161,7 @@ TEST(Report, WhatDoesNotFitOnALineGoesOnInTheNext) {
     const std::string text = withoutBreaks(renderText(analysis, {{}, width, false}));
     EXPECT_THAT(text, HasSubstr("(" + analysis.devices[0].name + ")"));
     EXPECT_THAT(text, HasSubstr("with --section: summary, ledger, causes, findings, devices, steps, phases, kernels, "
-                                "sequences, operators, ranges, python, calls, launches, loader, memory, communication, "
+                                "sequences, graphs, operators, ranges, python, calls, launches, loader, memory, communication, "
                                 "copies, efficiency"));
   }
 }
