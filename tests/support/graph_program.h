@@ -22,6 +22,7 @@ struct GraphRecording {
   bool graphIds = true;
   bool nodeIds = true;
   bool calls = true;
+  bool making = false;  ///< when the program made the nodes
 };
 
 /// A program that replays graphs on one queue. Times are in microseconds. The host works and hands over; the queue
@@ -41,6 +42,20 @@ class GraphProgram {
   /// The host, without a trace of what it does.
   GraphProgram& pauses(std::int64_t us) {
     hostUs_ += us;
+    return *this;
+  }
+  /// Captures a graph of so many kernels and instantiates it: calls of an operator that the device hears nothing of.
+  GraphProgram& captures(std::uint32_t graph, int kernels, const std::string& inOperator) {
+    for (int node = 0; node < kernels; ++node) {
+      ranges_.push_back({.startUs = hostUs_, .endUs = hostUs_ + kCallUs + 2, .name = inOperator});
+      hostUs_ += 1;
+      made_.push_back({hostUs_ + 1, originalOf(graph, node), 0});
+      call("cudaLaunchKernel", kCallUs);
+      hostUs_ += 1;
+    }
+    for (int node = 0; node < kernels; ++node)
+      made_.push_back({hostUs_ + 1, nodeOf(graph, node), originalOf(graph, node)});
+    call("cudaGraphInstantiate", kCallUs);
     return *this;
   }
   /// A replay of a graph of so many kernels.
@@ -115,6 +130,11 @@ class GraphProgram {
       if (how.calls) appendCall(builder, made);
     }
     for (const Work& work : work_) appendWork(builder, work, how);
+    for (const Made& made : made_) {
+      if (how.making)
+        builder.append(prof::GraphNode{
+            .timeNs = 1000 * made.atUs, .thread = prof::ThreadId(1), .id = made.id, .original = made.original});
+    }
     return builder.build();
   }
   [[nodiscard]] analyzer::Analysis analysed(const GraphRecording& how = {}) const {
@@ -129,6 +149,10 @@ class GraphProgram {
     std::string name;
     std::uint64_t correlation = 0;
   };
+  struct Made {
+    std::int64_t atUs = 0;
+    std::uint64_t id = 0, original = 0;
+  };
   struct Work {
     std::int64_t startUs = 0, endUs = 0;
     std::string name;
@@ -137,6 +161,10 @@ class GraphProgram {
     int replay = 0, node = 0;
   };
 
+  static std::uint64_t nodeOf(std::uint32_t graph, int node) {
+    return (std::uint64_t{graph} << 32) + static_cast<std::uint64_t>(node) + 1;
+  }
+  static std::uint64_t originalOf(std::uint32_t graph, int node) { return nodeOf(graph + 1000, node); }
   std::uint64_t call(std::string name, std::int64_t us) {
     calls_.push_back({hostUs_, hostUs_ + us, std::move(name), ++correlation_});
     hostUs_ += us;
@@ -177,11 +205,12 @@ class GraphProgram {
         .correlation = work.correlation,
         .name = builder.intern(work.name),
         .graphId = how.graphIds ? work.graph : 0,
-        .graphNodeId = isNode ? (std::uint64_t{work.graph} << 32) + static_cast<std::uint64_t>(work.node) + 1 : 0});
+        .graphNodeId = isNode ? nodeOf(work.graph, work.node) : 0});
   }
 
   std::vector<Host> steps_, ranges_, calls_;
   std::vector<Work> work_;
+  std::vector<Made> made_;
   Keeps keeps_;
   std::int64_t hostUs_ = 0, deviceUs_ = 0, stepUs_ = -1;
   std::int64_t fromUs_ = INT64_MIN, untilUs_ = INT64_MAX;

@@ -67,6 +67,7 @@ class ChromeExport {
     count.operator()<prof::Drop>();
     count.operator()<prof::StackFrame>();
     count.operator()<prof::PythonSample>();
+    count.operator()<prof::GraphNode>();
     if (!lost.empty() && warn_)
       warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
   }

@@ -11,6 +11,7 @@
 
 #include "analyses/work/graph_replays.h"
 #include "lacuna/analyzer/findings.h"
+#include "lacuna/analyzer/operators.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/whatif.h"
 #include "support/graph_program.h"
@@ -86,6 +87,24 @@ TEST(UnderRecordedReplays, ARecordingThatEndsInAReplayKeepsItsTotals) {
   const Analysis cut = program.recordsUntil(program.deviceUs() - 40).analysed();
   EXPECT_EQ(cut.of<GraphReplays>().underRecorded(), 0U);
   EXPECT_EQ(cut.ledgers.run[Cause::Unknown], 0);
+}
+
+TEST(UnderRecordedReplays, AGraphsWorkIsThatOfTheOperatorsThatWereCaptured) {
+  GraphProgram program;
+  program.captures(1, 4, "aten::mm").captures(2, 6, "aten::add");
+  for (int i = 0; i < 3; ++i) program.works(30, "replay").replays(1, 4).replays(2, 6).synchronises();
+  const auto deviceNs = [](const Analysis& analysis, std::string_view name) {
+    for (const OperatorRow& row : analysis.of<OperatorTables>().byName) {
+      if (row.name == name) return row.deviceNs;
+    }
+    return std::int64_t{-1};
+  };
+  const Analysis tied = program.analysed({.making = true});
+  EXPECT_EQ(deviceNs(tied, "aten::mm"), 3 * 4 * 10'000);
+  EXPECT_EQ(deviceNs(tied, "aten::add"), 3 * 6 * 10'000);
+  const Analysis loose = program.analysed();
+  EXPECT_EQ(deviceNs(loose, "aten::mm"), 0);
+  EXPECT_EQ(tied.ledgers.run, loose.ledgers.run);
 }
 
 /// A program by chance: graphs of some sizes, kernels between them, waits and host work. Replays 0 to 2 are of

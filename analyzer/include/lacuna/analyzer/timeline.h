@@ -59,6 +59,9 @@ struct DeviceSpan {
   Work work = Work::Compute;
   DeviceSpanKind kind = DeviceSpanKind::Kernel;
   std::uint64_t bytes = 0;  ///< of a copy or memset
+  /// Of a graph's node: the thread that made it, as it captured a stream, and when. None where that was not recorded.
+  prof::ThreadId madeBy = {};
+  prof::TimeNs madeNs = 0;
 };
 
 /// A queue made to wait for another one, while it lasts.

@@ -15,6 +15,7 @@
 #include "analyses/work/recorded_work.h"
 #include "analyses/work/replay_collector.h"
 #include "lacuna/prof/bounds.h"
+#include "links/graph_nodes.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -42,9 +43,10 @@ struct ReplayKind {
 
 class ReplayJudge {
  public:
-  ReplayJudge(const Store& store, ReplayCollector& collected) : store_(store), in_(collected) {}
+  ReplayJudge(const Store& store, ReplayCollector& collected) : store_(store), nodes_(store), in_(collected) {}
 
   prof::Result<GraphReplays> run() {
+    if (auto status = nodes_.findCalls(store_); !status) return status.error();
     countRecorded();
     groupIdentified();
     groupByNames();
@@ -74,6 +76,7 @@ class ReplayJudge {
   void finish();
 
   const Store& store_;
+  GraphNodes nodes_;
   ReplayCollector& in_;
   GraphReplays out_;
   std::vector<bool> leftOut_;  ///< by replay: nobody can say what it should have
@@ -111,7 +114,7 @@ std::size_t ReplayJudge::addGraph(ProcessId process, std::uint32_t id, std::uint
   return out_.graphs.size() - 1;
 }
 
-/// A graph has the nodes that any of its replays has. Where they are not numbered, it has as many as the fullest.
+/// A graph has the nodes that any of its replays has, and those that were copied together with them. Where they are not numbered, it has as many as the fullest.
 void ReplayJudge::groupIdentified() {
   std::unordered_map<std::uint32_t, std::size_t> graphs;
   std::unordered_map<std::size_t, std::unordered_set<std::uint64_t>> nodes;
@@ -127,7 +130,10 @@ void ReplayJudge::groupIdentified() {
     std::uint64_t others = 0;
     for (const ReplayedWork& piece : in_.workOf(i)) {
       addQueueOnce(out_.graphs[replay.graph].queues, piece.queue);
-      if (piece.node != 0) nodes[replay.graph].insert(piece.node);
+      if (piece.node != 0 && nodes[replay.graph].insert(piece.node).second) {
+        const auto& copies = nodes_.copiedWith(replay.process, piece.node);
+        nodes[replay.graph].insert(copies.begin(), copies.end());
+      }
       others += piece.node == 0;
     }
     unnumbered[replay.graph] = std::max(unnumbered[replay.graph], others);

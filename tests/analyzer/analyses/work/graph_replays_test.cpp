@@ -229,6 +229,20 @@ TEST(GraphReplays, WorkWithoutALaunchMayBeThatOfALaunchWithoutWork) {
   EXPECT_TRUE(replays.unrecorded.empty());
 }
 
+TEST(GraphReplays, TheMakingOfNodesShowsThoseThatNoReplayRecorded) {
+  GraphProgram program;
+  program.captures(1, 8, "aten::mm").captures(2, 3, "aten::add");
+  for (int i = 0; i < 3; ++i) program.works(20).replays(1, 8).synchronises().replays(2, 3).synchronises();
+  program.keeps([](int replay, int node) { return replay % 2 == 1 || node < 2; });
+  const GraphReplays replays = replaysOf(program, {.making = true});
+  EXPECT_THAT(statesOf(replays),
+              testing::ElementsAre(UnderRecorded, Whole, UnderRecorded, Whole, UnderRecorded, Whole));
+  EXPECT_EQ(replays.graphs[0].nodes, 8U);
+  EXPECT_EQ(replays.graphs[1].nodes, 3U);
+  EXPECT_EQ(replays.missing(), 18U);
+  EXPECT_EQ(replaysOf(program).underRecorded(), 0U) << "two kernels of each replay are all that is known";
+}
+
 TEST(GraphReplays, OneRecordForEachReplayIsAllThereIs) {
   GraphProgram program;
   for (int i = 0; i < 4; ++i) program.works(20).replays(1, 1, 80).synchronises();
