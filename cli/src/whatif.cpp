@@ -76,7 +76,8 @@ std::string nothingToReplay(std::string_view file, bool devices, bool steps, boo
   }
   if (lacksWork) {
     return fmt::format(
-        "{}: every step has graph replays of which the trace lacks work, so nothing shows how long a step takes; record "
+        "{}: every step has graph replays of which the trace lacks work, so nothing shows how long a step takes; "
+        "record "
         "fewer steps with larger buffers (lacuna report --section graphs lists what is missing)",
         file);
   }

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +21,8 @@ struct GraphRecording {
   bool graphIds = true;
   bool nodeIds = true;
   bool calls = true;
-  bool making = false;  ///< when the program made the nodes
+  bool making = false;    ///< when the program made the nodes
+  bool oneGraph = false;  ///< the graphs are instances of one, and have its number
 };
 
 /// A program that replays graphs on one queue. Times are in microseconds. The host works and hands over; the queue
@@ -139,7 +139,7 @@ class GraphProgram {
   }
   [[nodiscard]] analyzer::Analysis analysed(const GraphRecording& how = {}) const {
     auto analysis = analyzer::analyse(recorded(how));
-    EXPECT_TRUE(analysis) << analysis.error().message;
+    if (!analysis) throw std::runtime_error(analysis.error().message);
     return *std::move(analysis);
   }
 
@@ -197,15 +197,16 @@ class GraphProgram {
     if (!isWithin(work.startUs, work.endUs)) return;
     if (work.graph != 0 && keeps_ && !keeps_(work.replay, work.node)) return;
     const bool isNode = work.graph != 0 && how.nodeIds;
-    builder.append(prof::Kernel{
-        .startNs = 1000 * work.startUs,
-        .durNs = 1000 * (work.endUs - work.startUs),
-        .queue = prof::QueueId(1),
-        .device = prof::DeviceId(1),
-        .correlation = work.correlation,
-        .name = builder.intern(work.name),
-        .graphId = how.graphIds ? work.graph : 0,
-        .graphNodeId = isNode ? nodeOf(work.graph, work.node) : 0});
+    builder.append(prof::Kernel{.startNs = 1000 * work.startUs,
+                                .durNs = 1000 * (work.endUs - work.startUs),
+                                .queue = prof::QueueId(1),
+                                .device = prof::DeviceId(1),
+                                .correlation = work.correlation,
+                                .name = builder.intern(work.name),
+                                .graphId = !how.graphIds || work.graph == 0 ? 0
+                                           : how.oneGraph                   ? 1
+                                                                            : work.graph,
+                                .graphNodeId = isNode ? nodeOf(work.graph, work.node) : 0});
   }
 
   std::vector<Host> steps_, ranges_, calls_;

@@ -60,9 +60,10 @@ std::string lackingReplays(const Analysis& analysis) {
       lacking, prof::countText(replays.replays.size(), "graph replay"),
       prof::shareText(ratio(static_cast<double>(lacking), static_cast<double>(replays.replays.size()))),
       prof::timeText(unknownNs), prof::shareText(share),
-      none ? "The profiler recorded no work of graphs: record each node (lacuna run; nsys --cuda-graph-trace=node)"
-           : "Profilers drop records when their buffers are full: record fewer steps with larger buffers, or one record "
-             "for each replay (lacuna run --cuda graphs; nsys --cuda-graph-trace=graph)");
+      none
+          ? "The profiler recorded no work of graphs: record each node (lacuna run; nsys --cuda-graph-trace=node)"
+          : "Profilers drop records when their buffers are full: record fewer steps with larger buffers, or one record "
+            "for each replay (lacuna run --cuda graphs; nsys --cuda-graph-trace=graph)");
 }
 
 }  // namespace lacuna::analyzer

@@ -43,8 +43,7 @@ bool lacksWork(const Analysis& analysis) {
   const GraphReplays& replays = analysis.of<GraphReplays>();
   if (replays.underRecorded() == 0) return false;
   const std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
-  return std::ranges::all_of(
-      steps, [&](const Step& step) { return replays.lacksWorkIn({step.startNs, step.endNs}); });
+  return std::ranges::all_of(steps, [&](const Step& step) { return replays.lacksWorkIn({step.startNs, step.endNs}); });
 }
 
 ReplayedSteps chooseReplayed(const Analysis& analysis) {

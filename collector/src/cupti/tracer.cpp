@@ -132,10 +132,10 @@ void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Call
 
 /// Calls whose cost or effect matters to training; all others would only make the trace larger.
 bool interesting(std::string_view name) {
-  static constexpr std::string_view kParts[] = {"aunchKernel", "aunchCooperative", "GraphLaunch", "Memcpy", "Memset", "GraphInstantiate",
-                                                "ynchronize",  "StreamWait",       "EventRecord", "Malloc", "Free",
-                                                "MemAlloc",    "MemFree",          "MemCreate",   "MemMap", "HostAlloc",
-                                                "MemPrefetch", "ModuleLoad",       "HostRegister"};
+  static constexpr std::string_view kParts[] = {
+      "aunchKernel", "aunchCooperative", "GraphLaunch", "Memcpy",     "Memset",      "GraphInstantiate", "ynchronize",
+      "StreamWait",  "EventRecord",      "Malloc",      "Free",       "MemAlloc",    "MemFree",          "MemCreate",
+      "MemMap",      "HostAlloc",        "MemPrefetch", "ModuleLoad", "HostRegister"};
   for (const std::string_view part : kParts) {
     if (name.find(part) != std::string_view::npos) return true;
   }
@@ -345,7 +345,8 @@ void Tracer::Impl::followNodes(bool follow) {
 void Tracer::Impl::putNodes() {
   for (const prof::GraphNode& node : madeNodes().take()) sink->put(node);
   if (const std::uint64_t lost = madeNodes().takeLost(); lost > 0)
-    note(std::to_string(lost) + " nodes of graphs were made faster than they could be kept; their work has no operator");
+    note(std::to_string(lost) +
+         " nodes of graphs were made faster than they could be kept; their work has no operator");
 }
 
 /// A call that this version does not have is refused, and harmless.

@@ -84,12 +84,23 @@ TEST(ArgRules, EachRuleWritesItsOwnColumn) {
   const struct {
     ArgRule rule;
     std::string_view json;
-  } cases[] = {{ArgRule::None, "null"},      {ArgRule::Correlation, "11"},  {ArgRule::Device, "12"},
-               {ArgRule::Stream, "13"},      {ArgRule::Bytes, "14"},        {ArgRule::SignedBytes, "14"},
-               {ArgRule::Address, "15"},     {ArgRule::Registers, "16"},    {ArgRule::SharedBytes, "17"},
-               {ArgRule::Grid, "[2, 3, 4]"}, {ArgRule::Block, "[5, 6, 7]"}, {ArgRule::Payload, "18"},
-               {ArgRule::GraphId, "20"},     {ArgRule::GraphNodeId, "21"},
-               {ArgRule::EventId, "19"},     {ArgRule::Text, "[[2, 3]]"},   {ArgRule::Name, R"("Stream \"7\"\n")"}};
+  } cases[] = {{ArgRule::None, "null"},
+               {ArgRule::Correlation, "11"},
+               {ArgRule::Device, "12"},
+               {ArgRule::Stream, "13"},
+               {ArgRule::Bytes, "14"},
+               {ArgRule::SignedBytes, "14"},
+               {ArgRule::Address, "15"},
+               {ArgRule::Registers, "16"},
+               {ArgRule::SharedBytes, "17"},
+               {ArgRule::Grid, "[2, 3, 4]"},
+               {ArgRule::Block, "[5, 6, 7]"},
+               {ArgRule::Payload, "18"},
+               {ArgRule::GraphId, "20"},
+               {ArgRule::GraphNodeId, "21"},
+               {ArgRule::EventId, "19"},
+               {ArgRule::Text, "[[2, 3]]"},
+               {ArgRule::Name, R"("Stream \"7\"\n")"}};
   for (const auto& [rule, json] : cases) EXPECT_EQ(rendered(rule, source), json) << static_cast<int>(rule);
 }
 

@@ -540,13 +540,14 @@ TEST(NsysImport, NodesOfGraphsAreTiedToTheMomentsAtWhichTheyWereMade) {
     db.run("CREATE TABLE StringIds (id INTEGER, value TEXT)");
     db.run("INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'cudaGraphLaunch'), (3, 'gemm')");
     db.run("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId, returnValue)");
-    db.run(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100, 120, {0}, 1, 1, 0), (900, 950, {0}, 2, 2, 0)",
-                       kThread));
+    db.run(fmt::format(
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100, 120, {0}, 1, 1, 0), (900, 950, {0}, 2, 2, 0)", kThread));
     // A row for the node itself, and one for what it is a copy of.
     db.run("CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start, end, globalTid, nameId, graphNodeId, originalGraphNodeId)");
-    db.run(fmt::format("INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (110, 110, {0}, 1, 7, NULL), (300, 300, {0}, 1, 17, "
-                       "NULL), (301, 301, {0}, 1, 17, 7)",
-                       kThread));
+    db.run(
+        fmt::format("INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (110, 110, {0}, 1, 7, NULL), (300, 300, {0}, 1, 17, "
+                    "NULL), (301, 301, {0}, 1, 17, 7)",
+                    kThread));
     db.run(
         "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, "
         "shortName, graphNodeId)");

@@ -188,22 +188,22 @@ prof::Status loadKernels(const Store& store, TimeWindow window, const GraphNodes
 template <class Row>
 prof::Status loadTransfers(const Store& store, TimeWindow window, const GraphNodes& nodes, DeviceSpanKind kind,
                            Timeline& out) {
-  return store.scan<&Row::startNs, &Row::durNs, &Row::queue, &Row::name, &Row::correlation, &Row::bytes,
-                    &Row::graphNodeId>(
-      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto link, auto bytes, auto node) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          if (!touches(window, start[i], dur[i])) continue;
-          out.device.push_back({.startNs = start[i],
-                                .endNs = start[i] + dur[i],
-                                .correlation = link[i],
-                                .queue = queue[i],
-                                .name = name[i],
-                                .work = Work::Copy,
-                                .kind = kind,
-                                .bytes = bytes[i]});
-          setOrigin(nodes, out.topology, node[i], out.device.back());
-        }
-      });
+  return store
+      .scan<&Row::startNs, &Row::durNs, &Row::queue, &Row::name, &Row::correlation, &Row::bytes, &Row::graphNodeId>(
+          window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto link, auto bytes, auto node) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              if (!touches(window, start[i], dur[i])) continue;
+              out.device.push_back({.startNs = start[i],
+                                    .endNs = start[i] + dur[i],
+                                    .correlation = link[i],
+                                    .queue = queue[i],
+                                    .name = name[i],
+                                    .work = Work::Copy,
+                                    .kind = kind,
+                                    .bytes = bytes[i]});
+              setOrigin(nodes, out.topology, node[i], out.device.back());
+            }
+          });
 }
 
 }  // namespace
@@ -227,12 +227,11 @@ prof::Result<Timeline> loadTimeline(const Store& store, TimeWindow window) {
   out.topology = loadTopology(store);
   const GraphNodes nodes(store);
   NameClasses classes(store);
-  for (const prof::Status& status :
-       {loadRanges(store, window, classes, out), loadCalls(store, window, classes, out),
-        loadThreadStates(store, window, out), loadOverhead(store, window, out), loadSyncs(store, window, out),
-        loadKernels(store, window, nodes, classes, out),
-        loadTransfers<Memcpy>(store, window, nodes, DeviceSpanKind::Copy, out),
-        loadTransfers<Memset>(store, window, nodes, DeviceSpanKind::Memset, out)}) {
+  for (const prof::Status& status : {loadRanges(store, window, classes, out), loadCalls(store, window, classes, out),
+                                     loadThreadStates(store, window, out), loadOverhead(store, window, out),
+                                     loadSyncs(store, window, out), loadKernels(store, window, nodes, classes, out),
+                                     loadTransfers<Memcpy>(store, window, nodes, DeviceSpanKind::Copy, out),
+                                     loadTransfers<Memset>(store, window, nodes, DeviceSpanKind::Memset, out)}) {
     if (!status) return status.error();
   }
   nameSleep(out);

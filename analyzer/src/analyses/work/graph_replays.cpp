@@ -114,7 +114,8 @@ std::size_t ReplayJudge::addGraph(ProcessId process, std::uint32_t id, std::uint
   return out_.graphs.size() - 1;
 }
 
-/// A graph has the nodes that any of its replays has, and those that were copied together with them. Where they are not numbered, it has as many as the fullest.
+/// A graph has the nodes that any of its replays has, and those that were copied together with them. Where they are not
+/// numbered, it has as many as the fullest.
 void ReplayJudge::groupIdentified() {
   std::unordered_map<std::uint32_t, std::size_t> graphs;
   std::unordered_map<std::size_t, std::unordered_set<std::uint64_t>> nodes;

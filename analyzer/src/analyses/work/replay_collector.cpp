@@ -119,18 +119,14 @@ void ReplayCollector::addWork(std::uint32_t at, const ReplayedWork& piece, std::
   }
   replay.lastNs = std::max(replay.lastNs, piece.startNs + durNs);
   prof::addTo(replay.workNs, durNs);
-  if (graphId != 0) {
-    unite(at, false, graphId);
-    graphIds_[at] = graphId;
-  } else if (piece.node != 0) {
-    unite(at, true, piece.node);
-  }
+  if (graphId != 0) graphIds_[at] = graphId;
+  if (graphId != 0 || piece.node != 0) unite(at, graphId, piece.node);
   work.push_back(piece);
 }
 
-void ReplayCollector::unite(std::uint32_t replay, bool isNode, std::uint64_t id) {
+void ReplayCollector::unite(std::uint32_t replay, std::uint32_t graphId, std::uint64_t node) {
   identified_[replay] = true;
-  const auto [known, isNew] = byIdentity_.try_emplace({replays[replay].process, isNode, id}, replay);
+  const auto [known, isNew] = byIdentity_.try_emplace({replays[replay].process, graphId, node}, replay);
   if (!isNew) parent_[sameGraph(replay)] = sameGraph(known->second);
 }
 

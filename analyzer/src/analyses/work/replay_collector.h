@@ -25,7 +25,8 @@ struct ReplayedWork {
 };
 
 /// Reads the launches of graphs and their work, and finds out which launches are of one graph, as far as the driver's
-/// numbers show it: those of the graph, else those of its nodes.
+/// numbers show it: those of the nodes, else that of the graph. A graph that was instantiated twice has other nodes
+/// each time.
 class ReplayCollector {
  public:
   explicit ReplayCollector(const Store& store) : store_(store), owners_(store.links().owners()) {}
@@ -48,14 +49,15 @@ class ReplayCollector {
   prof::Status readWork();
   std::uint32_t addReplay(GraphReplay replay);
   void addWork(std::uint32_t replay, const ReplayedWork& piece, std::int64_t durNs, std::uint32_t graphId);
-  void unite(std::uint32_t replay, bool isNode, std::uint64_t id);
+  void unite(std::uint32_t replay, std::uint32_t graphId, std::uint64_t node);
   [[nodiscard]] bool isLaunch(prof::StringId name);
 
   const Store& store_;
   const OwnerTree& owners_;
   std::unordered_map<prof::StringId, bool> isLaunch_;
   std::map<std::pair<prof::ProcessId, std::uint64_t>, std::uint32_t> byCorrelation_;
-  std::map<std::tuple<prof::ProcessId, bool, std::uint64_t>, std::uint32_t> byIdentity_;
+  /// Replays by a node; 0 for work of a graph whose nodes are not numbered.
+  std::map<std::tuple<prof::ProcessId, std::uint32_t, std::uint64_t>, std::uint32_t> byIdentity_;
   std::vector<std::uint32_t> parent_;  ///< of each replay, in the sets that share a graph
   std::vector<bool> identified_;
   std::vector<std::uint32_t> graphIds_;

@@ -53,6 +53,7 @@ Totals totalsOf(const Analysis& analysis) {
   const GraphReplays& replays = analysis.of<GraphReplays>();
   Totals totals{.replays = replays.replays.size(),
                 .underRecorded = replays.underRecorded(),
+                .cut = 0,
                 .missing = replays.missing(),
                 .unknownNs = analysis.of<UnknownPlaces>().unrecordedNs};
   for (const ReplayedGraph& graph : replays.graphs) totals.cut += graph.cut;
@@ -66,9 +67,8 @@ std::vector<Table> tables(const Analysis& analysis) {
   for (const ReplayedGraph& graph : analysis.of<GraphReplays>().graphs) {
     if (graph.replays > 0) graphs.push_back(graph);
   }
-  std::ranges::stable_sort(graphs, std::ranges::greater(), [](const ReplayedGraph& graph) {
-    return std::pair(graph.missing, graph.replays);
-  });
+  std::ranges::stable_sort(graphs, std::ranges::greater(),
+                           [](const ReplayedGraph& graph) { return std::pair(graph.missing, graph.replays); });
   return {recordOf("graph_replays", "replays of CUDA or HIP graphs, and what of them is missing in the trace", kTotals,
                    totalsOf(analysis)),
           tableOf("graphs", "graphs that were replayed; those that lack most first", kGraphs, graphs)};

@@ -124,7 +124,8 @@ constinit const FindingRule kSlowStepsRule{
     .when =
         "steps above the median + max({above}, {spreads} MAD), without their named phases, and pauses between steps "
         "without a named phase cost ≥ {least}; where the host runs ahead (as many launches wait on average as a step "
-        "has), or graph replays lack work, only the devices' waits in them; not where {restless} MAD are more than the median",
+        "has), or graph replays lack work, only the devices' waits in them; not where {restless} MAD are more than the "
+        "median",
     .fix = "code; read off the trace: all steps take as long as the median one, without pauses",
     .refutedBy = "a range around the work in the slow steps that shows that the program needs it",
     .detect = rules::slow_steps::detect,

@@ -127,6 +127,14 @@ TEST(GraphReplays, AGraphThatWasInstantiatedAgainMayHaveFewerNodes) {
                                                    testing::Field(&ReplayedGraph::nodes, 5U)));
 }
 
+TEST(GraphReplays, TwoInstancesOfAGraphHaveNodesOfTheirOwn) {
+  GraphProgram program;
+  for (int i = 0; i < 3; ++i) program.replays(1, 8).synchronises().replays(2, 8).synchronises();
+  const GraphReplays replays = replaysOf(program, {.oneGraph = true});
+  EXPECT_THAT(statesOf(replays), testing::Each(Whole));
+  EXPECT_EQ(replays.graphs.size(), 2U);
+}
+
 TEST(GraphReplays, TheEndOfTheRecordingCutsTheLastReplay) {
   GraphProgram program;
   program.replays(1, 8).replays(1, 8);
