@@ -144,8 +144,7 @@ void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
   if (prediction->takenNsPerStep)
     limitInterval(chain, kTaken, inProportion(*prediction->takenNsPerStep, baseNs, prediction->baseNsPerStep));
   if (facts_.rule().leavesWork) {
-    const Analysis& analysis = facts_.analysis;
-    const std::int64_t idleNs = analysis.meanStepLedger().idleNs();
+    const std::int64_t idleNs = knownMeanStep(facts_.analysis).idleNs();
     chain.gain.atMost(kIdleTime, idleNs);
     limitInterval(chain, kIdleTime, idleNs);
   }

@@ -78,7 +78,11 @@ TEST(UnderRecordedReplays, TheirStepsAreNotReplayed) {
 TEST(UnderRecordedReplays, NothingIsPricedWhereEveryStepLacksWork) {
   const Analysis lacking = training(10).keeps([](int, int node) { return node < 0; }).analysed();
   EXPECT_FALSE(Simulator::create(lacking));
-  for (const Finding& finding : lacking.of<Findings>()) EXPECT_NE(finding.gainBasis, GainBasis::Replay);
+  for (const Finding& finding : lacking.of<Findings>()) {
+    EXPECT_NE(finding.gainBasis, GainBasis::Replay);
+    EXPECT_NE(finding.id, FindingId::UnderUtilised) << "it prices time in which the device may have worked";
+  }
+  EXPECT_THAT(renderText(lacking, {}), testing::Not(testing::HasSubstr("idle: unknown")));
 }
 
 TEST(UnderRecordedReplays, ARecordingThatEndsInAReplayKeepsItsTotals) {

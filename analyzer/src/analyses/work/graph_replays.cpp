@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analyses/time/mean_step.h"
 #include "analyses/work/recorded_work.h"
 #include "analyses/work/replay_collector.h"
 #include "lacuna/prof/bounds.h"
@@ -343,6 +344,15 @@ std::vector<DeviceSpan> GraphReplays::unrecordedNear(TimeWindow window) const {
   std::ranges::copy_if(unrecorded, std::back_inserter(near),
                        [&](const DeviceSpan& span) { return span.startNs < untilNs && span.endNs > window.startNs; });
   return near;
+}
+
+Ledger knownMeanStep(const Analysis& analysis) {
+  Ledger known = analysis.meanStepLedger();
+  const GraphReplays& replays = analysis.of<GraphReplays>();
+  if (replays.unknownOfSteps.size() != analysis.steps.all.size()) return known;
+  const Ledger unknown = meanOf(analysis, replays.unknownOfSteps, replays.unknownOfRun);
+  known.add(Cause::Unknown, -std::min(unknown[Cause::Unknown], known[Cause::Unknown]));
+  return known;
 }
 
 prof::Result<GraphReplays> findGraphReplays(const Store& store) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/timeline.h"
 
@@ -53,6 +55,9 @@ struct GraphReplays {
   /// The stretches in which missing work may have run, one for each queue of its graph, by start. Their launches are
   /// those of the replays.
   std::vector<DeviceSpan> unrecorded;
+  /// The ledgers' time that is unknown for them: of the run, and by position in the steps. Filled in with the ledgers.
+  Ledger unknownOfRun{};
+  std::vector<Ledger> unknownOfSteps{};
   /// Ends of `unrecorded` so far, the latest of each: stretches overlap.
   std::vector<prof::TimeNs> latestEnds;
 
@@ -63,6 +68,10 @@ struct GraphReplays {
   /// True where missing work of an under-recorded replay may have run in the window.
   [[nodiscard]] bool lacksWorkIn(prof::TimeWindow window) const;
 };
+
+/// Analysis::meanStepLedger() without the time in which missing work may have run: nobody knows if a device waited
+/// then.
+Ledger knownMeanStep(const Analysis& analysis);
 
 /// True for the name of a call that launches a graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 bool launchesGraph(std::string_view call);
