@@ -21,7 +21,7 @@ COSTLY = ("SELECT json_extract(replace(hex(zeroblob(50000)), '0', '['), '$')", "
           "SELECT replace(hex(zeroblob(400000000)), '0', 'abcdefgh')", "SELECT 'a' LIKE replace(hex(zeroblob(20000)), '0', '%a')", "SELECT 1; SELECT 2")
 FORMATS = {"lcn": None, "chrome": lambda data: verdict.strict_json(data, repeated_keys=True), "perfetto": None, "nsys": None, "folded": verdict.stacks,
            "speedscope": verdict.strict_json, "csv": verdict.table, "table-json": None}
-SECTIONS = ("summary", "ledger", "causes", "findings", "devices", "steps", "kernels", "sequences", "operators", "ranges", "python", "calls", "launches", "loader", "memory", "communication", "copies",
+SECTIONS = ("summary", "ledger", "causes", "findings", "devices", "steps", "kernels", "sequences", "graphs", "operators", "ranges", "python", "calls", "launches", "loader", "memory", "communication", "copies",
             "efficiency")
 CAUSES = ("compute", "exposed_communication", "exposed_copy", "profiler", "synchronisation", "loader_wait", "driver_call", "off_cpu", "host_work", "launch", "dependency", "unknown")
 CHANGES = ("loader.workers=4", "loader.workers=0", "loader.workers=1000000", "loader.prefetch=8", "loader.pin=on", "static_graph=on", "fuse=on", "amp=bf16", "autotune=on", "zero_grad=none",

@@ -67,6 +67,7 @@ class ChromeExport {
     count.operator()<prof::Drop>();
     count.operator()<prof::StackFrame>();
     count.operator()<prof::PythonSample>();
+    count.operator()<prof::GraphNode>();
     if (!lost.empty() && warn_)
       warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
   }
@@ -128,6 +129,8 @@ class ChromeExport {
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().registers = row.registersPerThread;
+    event_.source().graphId = row.graphId;
+    event_.source().graphNodeId = row.graphNodeId;
     event_.source().sharedBytes = std::uint64_t{row.staticSharedBytes} + row.dynamicSharedBytes;
     const std::uint32_t grid[] = {row.gridX, row.gridY, row.gridZ};
     const std::uint32_t block[] = {row.blockX, row.blockY, row.blockZ};
@@ -141,6 +144,8 @@ class ChromeExport {
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().bytes = row.bytes;
+    event_.source().graphId = row.graphId;
+    event_.source().graphNodeId = row.graphNodeId;
     event_.putOwnColumns(row);
     event_.end(ArgTable::Memcpy);
   }
@@ -149,6 +154,8 @@ class ChromeExport {
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().bytes = row.bytes;
+    event_.source().graphId = row.graphId;
+    event_.source().graphNodeId = row.graphNodeId;
     event_.putOwnColumns(row);
     event_.end(ArgTable::Memset);
   }

@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "analyses/time/phases.h"
+#include "analyses/work/graph_replays.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/title.h"
 
@@ -88,6 +89,13 @@ bool isUsersKnob(std::string_view change) {
          !change.starts_with("allocator=") && !change.starts_with("repeats=");
 }
 
+std::string_view whyNotReplayed(const Facts& facts) {
+  if (facts.isReplayed()) return "no change of what was recorded stands for the fix";
+  return facts.analysis.of<GraphReplays>().underRecorded() > 0
+             ? "the trace lacks work of graph replays in every step, so nothing shows how long a step's work takes"
+             : "the trace holds no device work with its launches to replay";
+}
+
 }  // namespace
 
 void Outcome::claim(Claim claim) {
@@ -119,8 +127,7 @@ void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
   }
   auto prediction = facts_.play(changes);
   if (!prediction) {
-    finding.notPredicted = facts_.isReplayed() ? "no change of what was recorded stands for the fix"
-                                               : "the trace holds no device work with its launches to replay";
+    finding.notPredicted = whyNotReplayed(facts_);
     return;
   }
   if (!prediction->touched) {
@@ -137,8 +144,7 @@ void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
   if (prediction->takenNsPerStep)
     limitInterval(chain, kTaken, inProportion(*prediction->takenNsPerStep, baseNs, prediction->baseNsPerStep));
   if (facts_.rule().leavesWork) {
-    const Analysis& analysis = facts_.analysis;
-    const std::int64_t idleNs = analysis.meanStepLedger().idleNs();
+    const std::int64_t idleNs = knownMeanStep(facts_.analysis).idleNs();
     chain.gain.atMost(kIdleTime, idleNs);
     limitInterval(chain, kIdleTime, idleNs);
   }

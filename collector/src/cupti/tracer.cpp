@@ -23,6 +23,7 @@
 #include "cupti/buffer_pool.h"
 #include "cupti/capture.h"
 #include "cupti/contexts.h"
+#include "cupti/made_nodes.h"
 #include "cupti/pm_sampler.h"
 
 namespace lacuna::collector::cupti {
@@ -58,6 +59,21 @@ void CUPTIAPI bufferCompleted(CUcontext /*context*/, std::uint32_t /*stream*/, s
 Contexts& contexts() {
   static auto* kept = new Contexts;  // for CUPTI may call back as long as the process lives
   return *kept;
+}
+
+MadeNodes& madeNodes() {
+  static auto* kept = new MadeNodes;  // as above
+  return *kept;
+}
+std::atomic<decltype(&::cuptiGetGraphNodeId)> graphNodeIdOf = nullptr;
+
+/// A node of an executable graph is a copy, and CUPTI reports each copy.
+void nodeMade(bool isCopy, const CUpti_GraphData& made) {
+  const auto idOf = graphNodeIdOf.load();
+  prof::GraphNode node{.timeNs = nowNs(), .thread = prof::ThreadId(static_cast<std::uint32_t>(::gettid()))};
+  if (idOf == nullptr || idOf(made.node, &node.id) != CUPTI_SUCCESS || node.id == 0) return;
+  if (isCopy && idOf(made.originalNode, &node.original) != CUPTI_SUCCESS) node.original = 0;
+  madeNodes().add(node);
 }
 
 using Calls = std::span<const CUpti_CallbackId>;
@@ -101,21 +117,25 @@ void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Call
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
     return onCall(domain, id, *static_cast<const CUpti_CallbackData*>(data));
   if (domain != CUPTI_CB_DOMAIN_RESOURCE) return;
-  const CUcontext context = static_cast<const CUpti_ResourceData*>(data)->context;
+  const auto& resource = *static_cast<const CUpti_ResourceData*>(data);
+  const CUcontext context = resource.context;
+  const bool isCopy = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
   try {
+    if ((isCopy || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) && resource.resourceDescriptor != nullptr)
+      nodeMade(isCopy, *static_cast<const CUpti_GraphData*>(resource.resourceDescriptor));
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) contexts().created(context);
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) contexts().destroyed(context);
   } catch (const std::exception&) {
-    return;  // for want of memory: its last work may lack an end
+    return;  // for want of memory: its last work may lack an end, or its graphs' nodes their operators
   }
 }
 
 /// Calls whose cost or effect matters to training; all others would only make the trace larger.
 bool interesting(std::string_view name) {
-  static constexpr std::string_view kParts[] = {"aunchKernel", "aunchCooperative", "GraphLaunch", "Memcpy", "Memset",
-                                                "ynchronize",  "StreamWait",       "EventRecord", "Malloc", "Free",
-                                                "MemAlloc",    "MemFree",          "MemCreate",   "MemMap", "HostAlloc",
-                                                "MemPrefetch", "ModuleLoad",       "HostRegister"};
+  static constexpr std::string_view kParts[] = {
+      "aunchKernel", "aunchCooperative", "GraphLaunch", "Memcpy",     "Memset",      "GraphInstantiate", "ynchronize",
+      "StreamWait",  "EventRecord",      "Malloc",      "Free",       "MemAlloc",    "MemFree",          "MemCreate",
+      "MemMap",      "HostAlloc",        "MemPrefetch", "ModuleLoad", "HostRegister"};
   for (const std::string_view part : kParts) {
     if (name.find(part) != std::string_view::npos) return true;
   }
@@ -180,6 +200,8 @@ struct Tracer::Impl {
   void enableApi(bool driver);
   void followContexts(bool follow);
   void followCaptures(bool follow);
+  void followNodes(bool follow);
+  void putNodes();
   void disableCalls();
   void disable(CUpti_ActivityKind kind);
   bool fail(TracerState state, std::string text);
@@ -307,7 +329,24 @@ void Tracer::Impl::followContexts(bool follow) {
   const bool ends = set(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
   if (ends || !follow) (void)set(CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
   followCaptures(follow);
+  followNodes(follow);
   if (!follow) contexts().forget();
+}
+
+/// Where each node is recorded, the moment at which the program made it shows the operator that it is of.
+void Tracer::Impl::followNodes(bool follow) {
+  if (!options.graphNodes || !options.calls || library.GetGraphNodeId == nullptr) return;
+  if (follow) graphNodeIdOf = library.GetGraphNodeId;
+  for (const auto id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
+    (void)library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+  if (!follow) graphNodeIdOf = nullptr;
+}
+
+void Tracer::Impl::putNodes() {
+  for (const prof::GraphNode& node : madeNodes().take()) sink->put(node);
+  if (const std::uint64_t lost = madeNodes().takeLost(); lost > 0)
+    note(std::to_string(lost) +
+         " nodes of graphs were made faster than they could be kept; their work has no operator");
 }
 
 /// A call that this version does not have is refused, and harmless.
@@ -408,6 +447,7 @@ void Tracer::Impl::tearDown() {
   guarded([&] {
     readClocks();
     drainUntil(Clock::time_point::max());
+    putNodes();
     pollHardware();
     stopHardware();
     readDrops();
@@ -558,6 +598,7 @@ void Tracer::Impl::run() {
     drainUntil(std::min(flushAt, Clock::now() + std::min(options.pollEvery, options.clockEvery)));
     pool->prepare();
     sink->beforeRows();
+    putNodes();
     keepClocks(options.clockEvery);
     // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.
     if (stopping || Clock::now() < flushAt) continue;

@@ -160,9 +160,10 @@ TEST(Report, WhatDoesNotFitOnALineGoesOnInTheNext) {
   for (const int width : {40, 80, 160}) {
     const std::string text = withoutBreaks(renderText(analysis, {{}, width, false}));
     EXPECT_THAT(text, HasSubstr("(" + analysis.devices[0].name + ")"));
-    EXPECT_THAT(text, HasSubstr("with --section: summary, ledger, causes, findings, devices, steps, phases, kernels, "
-                                "sequences, operators, ranges, python, calls, launches, loader, memory, communication, "
-                                "copies, efficiency"));
+    EXPECT_THAT(
+        text, HasSubstr("with --section: summary, ledger, causes, findings, devices, steps, phases, kernels, "
+                        "sequences, graphs, operators, ranges, python, calls, launches, loader, memory, communication, "
+                        "copies, efficiency"));
   }
 }
 

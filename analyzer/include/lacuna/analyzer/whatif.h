@@ -182,7 +182,7 @@ struct DrawnStep {
 /// docs/analyses/whatif.md.
 class Simulator {
  public:
-  /// Nothing where there is no device work to replay.
+  /// Nothing where there is no device work to replay, or where graph replays lack work in every step.
   static std::optional<Simulator> create(const Analysis& analysis);
   ~Simulator();
   Simulator(Simulator&&) noexcept;
