@@ -73,22 +73,27 @@ TEST(ResNetSample, TrainsTheSameFromPicturesInShortTypes) {
     EXPECT_EQ(losses(run(std::string(kResNet) + " " + way).text), plain) << way;
 }
 
-TEST(ResNetSample, OverfitsABatchInBfloat16) {
+TEST(ResNetSample, OverfitsABatchInShortTypes) {
   if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
-  const Outcome out = run("resnet --width 8 --batch 8 --steps 25 --overfit on --amp on");
-  EXPECT_EQ(out.status, 0) << out.text;
-  EXPECT_LT(lastLoss(out.text), 0.05) << out.text;
+  for (const char* type : {"bf16", "f16"}) {
+    const Outcome out = run(std::string("resnet --width 8 --batch 8 --steps 25 --overfit on --amp ") + type);
+    EXPECT_EQ(out.status, 0) << out.text;
+    EXPECT_LT(lastLoss(out.text), 0.05) << out.text;
+  }
 }
 
-TEST(Samples, TrainNearlyTheSameInBfloat16) {
+TEST(Samples, TrainNearlyTheSameInShortTypes) {
   if (lacuna::test::kThreadSanitized) GTEST_SKIP() << lacuna::test::kSameThreads;
   for (const std::string& command :
        {std::string(kTransformer) + "--steps 20 --log 19", std::string(kStyleGan) + "--r1_every 1"}) {
-    const Outcome out = run(command + " --amp on");
-    EXPECT_EQ(out.status, 0) << out.text;
     const std::string plain = run(command).text;
-    EXPECT_NE(losses(out.text), losses(plain));
-    EXPECT_NEAR(lastLoss(out.text), lastLoss(plain), 0.05 * lastLoss(plain));
+    for (const char* type : {"bf16", "f16"}) {
+      const Outcome out = run(command + " --amp " + type);
+      EXPECT_EQ(out.status, 0) << out.text;
+      EXPECT_NE(losses(out.text), losses(plain));
+      EXPECT_NEAR(lastLoss(out.text), lastLoss(plain), 0.05 * lastLoss(plain)) << type;
+    }
+    EXPECT_EQ(losses(run(command + " --amp on").text), losses(run(command + " --amp bf16").text));
   }
 }
 
