@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/ops.h"

@@ -185,6 +185,16 @@ TEST(Autocast, TakesTheTypeOfTheInnermostScopeAndNoOther) {
   EXPECT_EQ(type(), DType::F16);
 }
 
+TEST(Autocast, JoinsPartsOfDifferentTypesInTheWidest) {
+  const std::vector<Tensor> parts{some({2, 3}, DType::F16), some({2, 3}), some({2, 3}, DType::BF16)};
+  EXPECT_THROW((void)concat(parts, 0), Error);
+  const Autocast cast(DType::F16);
+  EXPECT_EQ(concat(parts, 1).dtype(), DType::F32);
+  EXPECT_EQ(stack(parts, 0).dtype(), DType::F32);
+  EXPECT_EQ(concat({parts[0], parts[0]}, 0).dtype(), DType::F16);
+  EXPECT_THROW((void)concat({parts[0], zeros({2, 3}, {DType::I64})}, 0), Error);
+}
+
 TEST(Autocast, TakesTheOtherShortTypeToo) {
   const Autocast cast(DType::F16);
   EXPECT_EQ(matmul(some({2, 2}, DType::BF16), some({2, 2}, DType::BF16)).dtype(), DType::F16);
