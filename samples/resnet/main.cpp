@@ -6,7 +6,6 @@
 #include "common/image_files.h"
 #include "common/pictures.h"
 #include "common/training.h"
-#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/random.h"
 #include "models/resnet.h"
@@ -64,6 +63,7 @@ void run(const Flags& flags) {
   samples::describe(("ResNet-" + flags.text("depth")).c_str(), *net);
   rt::optim::Sgd optimizer(net->parameters(), {.rate = flags.number("rate"), .momentum = 0.9});
   optimizer.setFused(flags.on("optimizer.fused"));
+  samples::MixedPrecision mixed(flags);
   samples::Training training{flags};
   training.dataset = source.pictures;
   training.oneBatch = flags.on("overfit");
@@ -71,11 +71,12 @@ void run(const Flags& flags) {
     rt::Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
-      const rt::Autocast cast(flags.on("amp"));
+      const rt::Autocast cast = mixed.cast();
       loss = rt::crossEntropy((*net)(batch[0]), batch[1]);
     }
-    loss.backward();
-    optimizer.step();
+    mixed.scaler.scale(loss).backward();
+    mixed.scaler.step(optimizer);
+    mixed.scaler.update();
     optimizer.zeroGrad(flags.text("zero_grad") == "none");
     return loss;
   };

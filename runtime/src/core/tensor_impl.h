@@ -29,7 +29,7 @@ struct Storage : RefCounted, Pooled<Storage> {
   Block* block = nullptr;
   std::atomic<bool> lent{false};  ///< the program has the address, and may write there without a new version
   bool keptCopy = false;          ///< a copy of weights that is kept with them
-  /// For weights, under the lock of keptWeights(): their copies in the library's order and in bf16.
+  /// For weights, under the lock of keptWeights(): their copies in the library's order and in 16 bits.
   std::shared_ptr<KeptWeights> kept, keptShort;
   std::atomic<bool> keepsCopies{false};
 };

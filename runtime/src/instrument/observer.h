@@ -106,6 +106,8 @@ void memoryEvent(LacunaRtMemoryAction action, std::uintptr_t address, std::size_
                  const char* tensor, std::uint64_t sequence, bool elsewhere = false);
 /// A mark about memory, without a payload; `message` lives for good.
 void memoryMark(const char* message);
+/// A mark: the factor that losses are multiplied by from now on.
+void lossScale(double factor);
 void queueCreated(const char* name, std::uint32_t thread, std::uint32_t cores);
 void queueDepth(std::uint64_t waiting);
 /// The wait of the host for a queue, from construction to destruction.

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/grad_scaler.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn.h"
@@ -65,6 +67,17 @@ std::vector<std::string> quoted(const std::string& text) {
   return all;
 }
 
+/// A step that is skipped for its infinite gradient.
+void skipAStep(const std::vector<Tensor>& parameters) {
+  optim::Sgd sgd(parameters, {.rate = 0.1});
+  optim::GradScaler scaler;
+  for (const Tensor& parameter : parameters) parameter.setGrad(full(parameter.shape(), INFINITY));
+  (void)scaler.scale(ones({}));
+  (void)scaler.step(sgd);
+  scaler.update();
+  for (const Tensor& parameter : parameters) parameter.setGrad({});
+}
+
 /// One of everything that the runtime can report.
 void sayEverything() {
   nn::Sequential net;
@@ -92,6 +105,7 @@ void sayEverything() {
     const LoaderScope scope(stage, loader, 0, 0);
   }
   loaderQueueDepth(loader, 3);
+  skipAStep(net.parameters());
   synchronize();
 }
 
@@ -139,7 +153,7 @@ std::string schemaOf(const std::string& type) {
   for (const Row& row : tableOf("payload")) {
     if (row[0] == "`" + type + "`") return quoted(row[1]).at(0);
   }
-  return type == "none" ? "" : "no payload " + type;
+  return type == "none" ? "" : type == "double" ? type : "no payload " + type;
 }
 
 TEST_F(NvtxPage, DescribesEveryEventThatIsEmitted) {
