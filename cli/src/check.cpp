@@ -51,7 +51,7 @@ void print(const Comparison& row) {
   const Style& s = style();
   const std::string_view word = row.worse() ? "worse" : row.better() ? "better" : "same";
   const std::string_view colour = row.worse() ? s.red : row.better() ? s.green : s.dim;
-  fmt::print("{}{:<7}{}{}\n", colour, word, s.reset, sentence(row));
+  fmt::print("{}{:<7}{}{}\n", colour, word, s.reset, fitted(sentence(row), 7));
 }
 
 /// Which kernels explain it: the few with the largest change, by the head of their names.
@@ -168,7 +168,7 @@ int run(const CheckOptions& options) {
   if (auto status = checkComparable(options, *before, *after, noise); !status) return unable(status.error());
   const std::vector<Comparison> rows = analyzer::compareRuns(*before, *after, noise);
   for (const auto& [trace, analysis] : {std::pair(&options.file, &*after), std::pair(&options.baseline, &*before)}) {
-    if (analysis->steps.all.empty()) fmt::print("note   {}\n", analyzer::oneLine(withoutSteps(*trace)));
+    if (analysis->steps.all.empty()) fmt::print("note   {}\n", fitted(analyzer::oneLine(withoutSteps(*trace)), 7));
   }
   bool worse = false;
   for (const Comparison& row : rows) {

@@ -35,6 +35,7 @@ std::string brokenLines(const std::string& text, std::size_t columns) {
   std::string out;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line); out += '\n') {
+    if (line.empty() && out.ends_with("\n\n")) out.pop_back();
     const bool isListed = line.size() > kOptionColumns && line.starts_with("  ") && line[kOptionColumns - 1] == ' ' &&
                           line[kOptionColumns] != ' ';
     const std::size_t indent = isListed ? kOptionColumns : std::min(line.find_first_not_of(' '), columns / 2);

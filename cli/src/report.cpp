@@ -143,11 +143,11 @@ int explain(const analyzer::Analysis& analysis, const ReportOptions& options) {
 
 int run(const ReportOptions& options) {
   if (options.listFindings) {
-    fmt::print("{}", options.json ? analyzer::findingListJson() : analyzer::findingListText());
+    fmt::print("{}", options.json ? analyzer::findingListJson() : analyzer::findingListText(listWidth()));
     return kOk;
   }
   if (options.listSections) {
-    fmt::print("{}", options.json ? analyzer::sectionListJson() : analyzer::sectionListText());
+    fmt::print("{}", options.json ? analyzer::sectionListJson() : analyzer::sectionListText(listWidth()));
     return kOk;
   }
   if (options.file.empty())
