@@ -179,7 +179,7 @@ void addInfo(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<InfoOptions>();
   Command command(app, "info", "Describe a trace file: program, host, devices, steps, tables, drops, damage");
   command
-      .option("file", options->file,
+      .option("FILE", options->file,
               "a trace of any kind, recognised by its content; an .lcn also when it is damaged or still being written")
       .required();
   const Option json = command.flag("--json", options->json, "as JSON (docs/trace-files.md)");

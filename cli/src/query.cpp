@@ -218,8 +218,8 @@ int run(const QueryOptions& options) {
 void addQuery(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<QueryOptions>();
   Command command(app, "query", "Ask a trace of any kind in SQL");
-  command.option("file", options->file, "a trace of any kind, recognised by its content (also gz, zstd)");
-  command.option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
+  command.option("FILE", options->file, "a trace of any kind, recognised by its content (also gz, zstd)");
+  command.option("SQL", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
   const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
   command.flag("--json", options->json, "print JSON").excludes(csv);
   command.option("--rows", options->rows, "print at most so many rows; 0 is all").showDefault().notNegative();

@@ -36,7 +36,8 @@ struct ReportOptions {
   std::string steps;
   std::string device;
   std::int32_t rank = -1;
-  Target html;
+  Target output;
+  bool isPage = false;  ///< `output` is a page whatever else was asked for
   std::vector<std::string> causes;
   std::string calibration;
   int width = 0;
@@ -141,6 +142,12 @@ int explain(const analyzer::Analysis& analysis, const ReportOptions& options) {
   return kOk;
 }
 
+/// The report for programs: all of it, or one table.
+std::string dataOf(const analyzer::Analysis& analysis, const ReportOptions& options) {
+  return options.csv.empty() ? analyzer::renderJson(analysis)
+                             : analyzer::tableCsv(analyzer::reportTable(analysis, options.csv));
+}
+
 int run(const ReportOptions& options) {
   if (options.listFindings) {
     fmt::print("{}", options.json ? analyzer::findingListJson() : analyzer::findingListText(listWidth()));
@@ -155,7 +162,7 @@ int run(const ReportOptions& options) {
   analyzer::AnalysisOptions wanted;
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
-  if (const std::string misuse = forcesNothing(options.html, "--html"); !misuse.empty()) return printMisuse(misuse);
+  if (const std::string misuse = forcesNothing(options.output); !misuse.empty()) return printMisuse(misuse);
   const auto sections = chosenSections(options.sections);
   if (!sections) return printMisuse(sections.error().message);
   if (!options.csv.empty()) {
@@ -168,11 +175,11 @@ int run(const ReportOptions& options) {
     if (!steps) return printMisuse(steps.error().message);
     wanted.steps = *steps;
   }
-  std::optional<OutputFile> page;
-  if (!options.html.path.empty()) {
-    auto checked = OutputFile::check(options.html, {&options.file, 1});
+  std::optional<OutputFile> output;
+  if (!options.output.path.empty()) {
+    auto checked = OutputFile::check(options.output, {&options.file, 1});
     if (!checked) return printError(checked.error().message);
-    page = *std::move(checked);
+    output = *std::move(checked);
   }
   auto calibration = calibrationFrom(options.calibration);
   if (!calibration) return printError(calibration.error().message);
@@ -182,13 +189,20 @@ int run(const ReportOptions& options) {
   const auto analysis = analyseShown(*store, wanted);
   if (!analysis) return printError(analysis.error().message);
   if (options.explain > 0) return explain(*analysis, options);
-  if (page) {
-    const auto written = page->writeText(analyzer::renderHtml(*analysis));
-    if (!written) return printError(written.error().message);
+  if (output && !options.isPage && (options.json || !options.csv.empty())) {
+    printWarnings(**store);
+    if (const auto written = output->writeText(dataOf(*analysis, options)); !written)
+      return printError(written.error().message);
+    printWritten(output->name());
+    return kOk;
+  }
+  if (output) {
+    if (const auto written = output->writeText(analyzer::renderHtml(*analysis)); !written)
+      return printError(written.error().message);
   }
   if (!options.csv.empty()) {
     printWarnings(**store);
-    fmt::print("{}", analyzer::tableCsv(analyzer::reportTable(*analysis, options.csv)));
+    fmt::print("{}", dataOf(*analysis, options));
     return kOk;
   }
   // The summary names them too.
@@ -197,11 +211,11 @@ int run(const ReportOptions& options) {
   for (const analyzer::Cause cause : *causes) printCause(*analysis, cause);
   if (!causes->empty()) return kOk;
   if (options.json) {
-    fmt::print("{}", analyzer::renderJson(*analysis));
+    fmt::print("{}", dataOf(*analysis, options));
   } else {
     const int width = options.width > 0 ? options.width : terminalWidth(stdout);
     fmt::print("{}", withOwnColours(analyzer::renderText(*analysis, {*sections, width, wantsColour(stdout)})));
-    if (page) fmt::print("page: {}\n", analyzer::oneLine(options.html.path));
+    if (output) fmt::print("page: {}\n", analyzer::oneLine(output->name()));
   }
   return kOk;
 }
@@ -238,7 +252,16 @@ void addReport(CLI::App& app, int& exitCode) {
       .notEmpty();
   command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID").notEmpty();
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
-  const Option html = addTarget(command, options->html, "also write a self-contained page with charts", "--html");
+  const Option output =
+      addTarget(command, options->output,
+                "also write a self-contained page with charts; with --json or --csv write that into OUT");
+  const Option html = command
+                          .formerly("--html", "-o",
+                                    [options](const std::string& path) {
+                                      options->output.path = path;
+                                      options->isPage = true;
+                                    })
+                          .excludes(output);
   command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
       .between(40, 200);
   addCalibration(command, options->calibration);
@@ -271,6 +294,7 @@ void addReport(CLI::App& app, int& exitCode) {
       .between(1, kMostFindings)
       .excludes(section)
       .excludes(cause)
+      .excludes(output)
       .excludes(html)
       .excludes(list)
       .excludes(sectionList)

@@ -45,8 +45,8 @@ constexpr std::array kWritings = {
     Writing{"generate -o @ --events 100", 1},
     Writing{"recover a.lcn -o @", 1},
     Writing{"recover --keep run.recording -o @", 1},
-    Writing{"report a.lcn --html @", 1},
-    Writing{"check a.lcn --baseline b.lcn --junit @", 3},
+    Writing{"report a.lcn -o @", 1},
+    Writing{"check a.lcn --baseline b.lcn -o @", 3},
     Writing{"calibrate --python /nonexistent -o @", 1},
 };
 
