@@ -66,7 +66,7 @@ std::vector<std::string> quoted(const std::string& text) {
 }
 
 /// One of everything that the runtime can report.
-void sayEverything() {
+void announceEverything() {
   nn::Sequential net;
   net.add<nn::Linear>(4, 4).add<nn::Relu>();
   net.nameTree("net");
@@ -112,7 +112,7 @@ void planAndLeave() {
 class NvtxPage : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    sayEverything();
+    announceEverything();
     planAndLeave();
     // Enough that wait for the queue's depth to be sampled.
     Tensor busy = ones({1 << 16});
