@@ -150,7 +150,7 @@ TEST_F(OutputFiles, TheFormerSpellingIsRefusedWithTheNewOne) {
 TEST_F(OutputFiles, ForceWithoutAFileToWriteIsMisuse) {
   for (const char* words : {"report a.lcn --force", "check a.lcn --baseline b.lcn --force"}) {
     EXPECT_EQ(lacuna(words), 2) << words;
-    EXPECT_THAT(errorText(), HasSubstr("--force is for the file that --")) << words;
+    EXPECT_THAT(errorText(), HasSubstr("--force is for the file that -o writes")) << words;
   }
 }
 
