@@ -36,9 +36,7 @@ using ArgSetId = Id<struct ArgSetTag>;
 
 }  // namespace lacuna::prof
 
-/// \cond Doxygen knows no scope for a class of std.
 template <class Tag>
 struct std::hash<lacuna::prof::Id<Tag>> {
   std::size_t operator()(lacuna::prof::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>{}(id.value); }
 };
-/// \endcond
