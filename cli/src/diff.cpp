@@ -94,7 +94,7 @@ void printTree(const analyzer::RunDiff& diff, std::size_t rows) {
                prof::timeText(row.before.medianNs), prof::timeText(row.after.medianNs), change(row.changeNs), interval,
                analyzer::oneLine(row.path)});
   }
-  printTable(table);
+  printTextTable(table);
   if (diff.tree.size() > rows) fmt::print("   and {} more: --rows {}\n", diff.tree.size() - rows, diff.tree.size());
 }
 

@@ -39,7 +39,7 @@ void printColumns(const TableSummary& table) {
     text.add({analyzer::oneLine(column.name), prof::bytesText(column.rawBytes), prof::bytesText(stored),
               fmt::format("{:.3f}", perRow(stored, table.rows)), column.mainEncoding()});
   }
-  printTable(text);
+  printTextTable(text);
 }
 
 void printTable(const TableSummary& table, bool withEncodings) {

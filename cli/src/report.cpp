@@ -16,6 +16,7 @@
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/table.h"
 #include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/amounts.h"
 #include "nearest.h"
 #include "output.h"
@@ -104,19 +105,22 @@ prof::Status checkTable(std::string_view wanted) {
 /// Prints what is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning,
 /// as those that lacuna-gui takes.
 void printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
+  using Kind = analyzer::TextColumn::Kind;
   const std::int64_t ns = analysis.ledgers.run[cause];
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), prof::timeText(ns));
+  analyzer::TextTable places({{"in all"}, {"times"}, {"where", Kind::Name}});
   for (const analyzer::CauseDetail& detail : analysis.of<analyzer::IdleCauses>().details) {
-    if (detail.cause != cause) continue;
-    fmt::print(" {:>11} {:>7} times  {}\n", prof::timeText(detail.ns), detail.count, analyzer::oneLine(detail.name));
+    if (detail.cause == cause) places.add({prof::timeText(detail.ns), std::to_string(detail.count), detail.name});
   }
-  const auto& longest = analysis.of<analyzer::IdleCauses>().longest[static_cast<std::size_t>(cause)];
-  if (!longest.empty()) fmt::print("longest:\n");
-  for (const analyzer::DeviceSegment& segment : longest) {
+  printTextTable(places);
+  analyzer::TextTable longest({{"longest"}, {"at"}, {"where", Kind::Name}});
+  for (const analyzer::DeviceSegment& segment :
+       analysis.of<analyzer::IdleCauses>().longest[static_cast<std::size_t>(cause)]) {
     const std::int64_t fromBegin = segment.startNs - analysis.store->span().startNs;
-    fmt::print(" {:>11} at {:.6f} s  {}\n", prof::timeText(segment.durNs()), static_cast<double>(fromBegin) / 1e9,
-               analyzer::oneLine(analysis.store->text(segment.name)));
+    longest.add({prof::timeText(segment.durNs()), fmt::format("{:.6f} s", static_cast<double>(fromBegin) / 1e9),
+                 std::string(analysis.store->text(segment.name))});
   }
+  printTextTable(longest);
 }
 
 prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::string>& names) {
@@ -146,6 +150,47 @@ int explain(const analyzer::Analysis& analysis, const ReportOptions& options) {
 std::string dataOf(const analyzer::Analysis& analysis, const ReportOptions& options) {
   return options.csv.empty() ? analyzer::renderJson(analysis)
                              : analyzer::tableCsv(analyzer::reportTable(analysis, options.csv));
+}
+
+/// The parts of a report that were asked for, and the file that it goes into.
+struct Wanted {
+  std::vector<std::string> sections;
+  std::vector<analyzer::Cause> causes;
+  std::optional<OutputFile> output;
+};
+
+int show(const analyzer::Analysis& analysis, const ReportOptions& options, const Wanted& wanted) {
+  if (options.explain > 0) return explain(analysis, options);
+  if (wanted.output && !options.isPage && (options.json || !options.csv.empty())) {
+    printWarnings(*analysis.store);
+    if (const auto written = wanted.output->writeText(dataOf(analysis, options)); !written)
+      return printError(written.error().message);
+    printWritten(wanted.output->name());
+    return kOk;
+  }
+  if (wanted.output) {
+    if (const auto written = wanted.output->writeText(analyzer::renderHtml(analysis)); !written)
+      return printError(written.error().message);
+  }
+  if (!options.csv.empty()) {
+    printWarnings(*analysis.store);
+    fmt::print("{}", dataOf(analysis, options));
+    return kOk;
+  }
+  // The summary names them too.
+  const bool withSummary =
+      wanted.sections.empty() || std::ranges::find(wanted.sections, "summary") != wanted.sections.end();
+  if (!wanted.causes.empty() || (!options.json && !withSummary)) printWarnings(*analysis.store);
+  for (const analyzer::Cause cause : wanted.causes) printCause(analysis, cause);
+  if (!wanted.causes.empty()) return kOk;
+  if (options.json) {
+    fmt::print("{}", dataOf(analysis, options));
+  } else {
+    const int width = options.width > 0 ? options.width : terminalWidth(stdout);
+    fmt::print("{}", withOwnColours(analyzer::renderText(analysis, {wanted.sections, width, wantsColour(stdout)})));
+    if (wanted.output) fmt::print("page: {}\n", analyzer::oneLine(wanted.output->name()));
+  }
+  return kOk;
 }
 
 int run(const ReportOptions& options) {
@@ -188,36 +233,7 @@ int run(const ReportOptions& options) {
   if (!store) return printError(store.error().message);
   const auto analysis = analyseShown(*store, wanted);
   if (!analysis) return printError(analysis.error().message);
-  if (options.explain > 0) return explain(*analysis, options);
-  if (output && !options.isPage && (options.json || !options.csv.empty())) {
-    printWarnings(**store);
-    if (const auto written = output->writeText(dataOf(*analysis, options)); !written)
-      return printError(written.error().message);
-    printWritten(output->name());
-    return kOk;
-  }
-  if (output) {
-    if (const auto written = output->writeText(analyzer::renderHtml(*analysis)); !written)
-      return printError(written.error().message);
-  }
-  if (!options.csv.empty()) {
-    printWarnings(**store);
-    fmt::print("{}", dataOf(*analysis, options));
-    return kOk;
-  }
-  // The summary names them too.
-  const bool withSummary = sections->empty() || std::ranges::find(*sections, "summary") != sections->end();
-  if (!causes->empty() || (!options.json && !withSummary)) printWarnings(**store);
-  for (const analyzer::Cause cause : *causes) printCause(*analysis, cause);
-  if (!causes->empty()) return kOk;
-  if (options.json) {
-    fmt::print("{}", dataOf(*analysis, options));
-  } else {
-    const int width = options.width > 0 ? options.width : terminalWidth(stdout);
-    fmt::print("{}", withOwnColours(analyzer::renderText(*analysis, {*sections, width, wantsColour(stdout)})));
-    if (output) fmt::print("page: {}\n", analyzer::oneLine(output->name()));
-  }
-  return kOk;
+  return show(*analysis, options, {*sections, *causes, output});
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ int terminalWidth(std::FILE* stream) {
   return wanted > 0 ? wanted : 100;
 }
 
-void printTable(const analyzer::TextTable& table) {
+void printTextTable(const analyzer::TextTable& table) {
   const auto layout = table.inColumns(listWidth());
   if (!layout.heading.empty()) fmt::print("{}{}{}\n", style().dim, layout.heading, style().reset);
   for (const std::string& row : layout.rows) fmt::print("{}\n", row);

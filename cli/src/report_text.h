@@ -13,7 +13,7 @@
 namespace lacuna::cli {
 
 /// As wide as the terminal behind standard output, or as its content.
-void printTable(const analyzer::TextTable& table);
+void printTextTable(const analyzer::TextTable& table);
 /// Columns of the terminal behind `stream`; without one COLUMNS, else 100.
 int terminalWidth(std::FILE* stream);
 

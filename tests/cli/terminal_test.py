@@ -45,7 +45,8 @@ def commands(folder):
     before, after = traces
     return [["--help"], ["report", "--list-findings"], ["report", "--list-sections"], ["whatif", "--list"], ["doctor"],
             ["info", before], ["info", before, "--encodings"], ["report", before], ["report", before, "--section", "all"],
-            ["report", before, "--explain", "1"], ["whatif", before, "--explain", "host*0.5"], ["diff", before, after],
+            ["report", before, "--explain", "1"],
+            ["report", before, "--cause", "launch,host_work,unknown"], ["whatif", before, "--explain", "host*0.5"], ["diff", before, after],
             ["check", after, "--baseline", before], ["query", before, "SELECT * FROM kernel LIMIT 3"],
             ["query", before, "SELECT name, count(*) AS n FROM kernel GROUP BY 1"]]
 

@@ -40,8 +40,7 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   const auto& details = analysis.of<IdleCauses>().details;
   page.title(sections::causes.title);
   if (details.empty()) page.line(" no idle time");
-  TextTable table(
-      {{"in all"}, {"times"}, {"cause", TextColumn::Kind::Text}, {"where", TextColumn::Kind::Name}});
+  TextTable table({{"in all"}, {"times"}, {"cause", TextColumn::Kind::Text}, {"where", TextColumn::Kind::Name}});
   for (std::size_t i = 0; i < details.size() && static_cast<int>(i) < rows; ++i) {
     const CauseDetail& detail = details[i];
     table.add({prof::timeText(detail.ns), fmt::format("{}×", detail.count), std::string(causeLabel(detail.cause)),
