@@ -46,12 +46,13 @@ void printText(const analyzer::Prediction& prediction, bool steps) {
   fmt::print("{}predicted  {:>12}{}{}, {} {}\n", s.bold, prof::timeText(prediction.predictedNsPerStep), s.reset, per,
              prediction.gainNs() >= 0 ? "faster by" : "slower by", prof::shareText(std::abs(prediction.gainShare())));
   if (prediction.lowNsPerStep != prediction.highNsPerStep) {
-    fmt::print("between    {:>12} and {}{}{}\n", prof::timeText(prediction.lowNsPerStep),
-               prof::timeText(prediction.highNsPerStep), steps ? " in 19 of 20 runs" : "",
-               surenessOf(prediction, steps));
+    fmt::print("between    {}\n", fitted(fmt::format("{:>12} and {}{}{}", prof::timeText(prediction.lowNsPerStep),
+                                                     prof::timeText(prediction.highNsPerStep),
+                                                     steps ? " in 19 of 20 runs" : "", surenessOf(prediction, steps)),
+                                         11));
   }
   for (const std::string& note : prediction.notes)
-    fmt::print("{}note       {}{}\n", s.dim, analyzer::oneLine(note), s.reset);
+    fmt::print("{}note       {}{}\n", s.dim, fitted(analyzer::oneLine(note), 11), s.reset);
 }
 
 void printJson(const analyzer::Prediction& prediction, bool steps, bool explain) {

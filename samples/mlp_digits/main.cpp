@@ -19,7 +19,7 @@ using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
   Flags flags(
-      "Trains a small network to read digits of 8 × 8 pixels, and says how many of the held-out ones it reads.");
+      "Trains a small network to read digits of 8 × 8 pixels, and prints how many of the held-out ones it reads.");
   flags.add("steps", "1000", "training steps")
       .knob("batch", "64", "pictures per step")
       .add("hidden", "128", "width of the two hidden layers")

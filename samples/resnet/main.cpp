@@ -16,7 +16,7 @@ using namespace lacuna;
 using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
-  Flags flags("Trains a residual network to tell classes of pictures apart: ten of 32×32, or those of a folder.");
+  Flags flags("Trains a residual network to distinguish classes of pictures: ten of 32×32, or those of a folder.");
   samples::addTrainingFlags(flags, "100", "64", "0.05")
       .add("depth", "18", "layers", "18|34|50|101")
       .add("width", "64", "channels of the first stage")

@@ -35,7 +35,7 @@ class Rank {
     for (int step = 0; step < plan_.steps; ++step) runStep(step);
     for (const std::uint64_t address : held_)
       memory(MemoryAction::Free, address, 0, MemoryRole::Activation, "aten::loss");
-    tellOfOthers();
+    addOtherPrograms();
   }
 
  private:
@@ -152,7 +152,7 @@ class Rank {
     range(thread_, begin, host_, "cpu_op", name, text);
   }
   void setUp();
-  void tellOfOthers();
+  void addOtherPrograms();
   [[nodiscard]] std::int64_t displacedNs(std::int64_t durNs);
   void habits(int step);
   void waitForBatch(int step);
@@ -203,19 +203,19 @@ std::int64_t Rank::displacedNs(std::int64_t durNs) {
   return static_cast<std::int64_t>(static_cast<double>(durNs) * (1 + most * u * u * u));
 }
 
-void Rank::tellOfOthers() {
+void Rank::addOtherPrograms() {
   if (plan_.displaced <= 0 || !plan_.countersOfThreads) return;
   const ThreadId thread(thread_.value + 50);
   out_.append(Thread{.id = thread, .process = process_, .name = out_.intern("cpu:0 queue")});
-  const auto tell = [&](std::uint32_t id, const char* name, double percent, double afterSetUp) {
+  const auto addCounter = [&](std::uint32_t id, const char* name, double percent, double afterSetUp) {
     out_.append(CounterTrack{.id = TrackId(id), .thread = thread, .name = out_.intern(name)});
     for (TimeNs at = 1'000'000; at < host_; at += 10'000'000)
       out_.append(CounterSample{.timeNs = at, .track = TrackId(id), .value = at < setUpUntil_ ? percent : afterSetUp});
   };
   const double wants = 100 * plan_.wanted;
   const double runs = wants * (1 - plan_.displaced), waits = wants * plan_.displaced;
-  tell(1000 + 2 * rank_, "thread CPU", runs, plan_.displacedAtFirst ? wants : runs);
-  tell(1001 + 2 * rank_, "waiting for a core", waits, plan_.displacedAtFirst ? 0 : waits);
+  addCounter(1000 + 2 * rank_, "thread CPU", runs, plan_.displacedAtFirst ? wants : runs);
+  addCounter(1001 + 2 * rank_, "waiting for a core", waits, plan_.displacedAtFirst ? 0 : waits);
 }
 
 void Rank::waitForBatch(int step) {

@@ -35,7 +35,7 @@ class ChromeExport {
         metadata_(store, places_, event_, sink) {}
 
   prof::Status run() {
-    tellOfOthers();
+    warnOfOtherTables();
     metadata_.writeHead();
     meter_.eachRow<prof::Range>([this](const prof::Range& row) { range(row); });
     meter_.eachRow<prof::ApiCall>([this](const prof::ApiCall& row) { call(row); });
@@ -49,13 +49,13 @@ class ChromeExport {
     meter_.eachRow<prof::CounterSample>([this](const prof::CounterSample& row) { counter(row); });
     meter_.eachRow<prof::Flow>([this](const prof::Flow& row) { flow(row); });
     metadata_.writeTail();
-    tellOfSamples();
+    warnOfLostSamples();
     return meter_.status();
   }
 
  private:
   /// Rows of tables that Chrome JSON has no events for.
-  void tellOfOthers() {
+  void warnOfOtherTables() {
     std::string lost;
     const auto count = [&]<class Row>() {
       if (store_.rows<Row>() == 0) return;
@@ -71,7 +71,7 @@ class ChromeExport {
     if (!lost.empty() && warn_)
       warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
   }
-  void tellOfSamples() const {
+  void warnOfLostSamples() const {
     if (lostSamples_ > 0 && warn_) {
       warn_(fmt::format("Chrome JSON has no place for {} samples of counters that are no numbers (NaN, Infinity)",
                         lostSamples_));

@@ -203,7 +203,7 @@ void Outcome::addSeenInPart(Finding finding, std::string_view change) {
 }
 
 /// A finding that costs and gains next to nothing is none. Where neither is known, it may be anything.
-bool Outcome::isWorthTelling(const Finding& finding) const {
+bool Outcome::isWorthListing(const Finding& finding) const {
   const bool isPriced = finding.costNsPerStep > 0 || finding.gainBasis != GainBasis::None;
   if (!isPriced || finding.gainBasis == GainBasis::Bytes) return true;
   return facts_.isWorthActing(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
@@ -244,7 +244,7 @@ void Outcome::finish(Finding finding) {
   const double weight = facts_.shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0)
     finding.severity = weight >= kHigh ? Severity::High : weight >= kMedium ? Severity::Medium : Severity::Low;
-  if (!isWorthTelling(finding)) return;
+  if (!isWorthListing(finding)) return;
   // A change may gain the time between the marked steps too: a share is never of less than it is taken from.
   finding.coversGaps = !analysis.steps.all.empty() &&
                        static_cast<double>(finding.baseNsPerStep) > kGaps * static_cast<double>(analysis.meanStepNs());

@@ -21,6 +21,7 @@
 
 #include "core/clock.h"
 #include "cupti/buffer_pool.h"
+#include "cupti/calls.h"
 #include "cupti/capture.h"
 #include "cupti/contexts.h"
 #include "cupti/made_nodes.h"
@@ -76,46 +77,10 @@ void nodeMade(bool isCopy, const CUpti_GraphData& made) {
   madeNodes().add(node);
 }
 
-using Calls = std::span<const CUpti_CallbackId>;
-
-/// Calls that begin or end the capture of a stream into a graph, of the runtime and of the driver that it may or may
-/// not call for it where CUPTI sees it.
-struct CaptureCalls {
-  CUpti_CallbackDomain domain;
-  Calls begin, end;
-};
-constexpr CUpti_CallbackId kDriverBegins[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture,        CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,     CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz};
-constexpr CUpti_CallbackId kDriverEnds[] = {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
-                                            CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz};
-constexpr CUpti_CallbackId kRuntimeBegins[] = {CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000,
-                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_ptsz_v10000,
-                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_v12030,
-                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_ptsz_v12030};
-constexpr CUpti_CallbackId kRuntimeEnds[] = {CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_v10000,
-                                             CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_ptsz_v10000};
-constexpr CaptureCalls kCaptureCalls[] = {{CUPTI_CB_DOMAIN_DRIVER_API, kDriverBegins, kDriverEnds},
-                                          {CUPTI_CB_DOMAIN_RUNTIME_API, kRuntimeBegins, kRuntimeEnds}};
-
-void onCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData& call) {
-  if (call.callbackSite != CUPTI_API_EXIT || call.functionReturnValue == nullptr) return;
-  // The runtime's numbers of these errors are the driver's.
-  const CUresult result = *static_cast<const CUresult*>(call.functionReturnValue);
-  const bool isOver = result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
-                      result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-  for (const CaptureCalls& calls : kCaptureCalls) {
-    if (calls.domain != domain) continue;
-    if (result == CUDA_SUCCESS && std::ranges::find(calls.begin, id) != calls.begin.end()) contexts().captureBegan();
-    if (isOver && std::ranges::find(calls.end, id) != calls.end.end()) contexts().captureEnded();
-  }
-}
-
 void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   if (data == nullptr || globalPool.load() == nullptr || ownerPid != ::getpid()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
-    return onCall(domain, id, *static_cast<const CUpti_CallbackData*>(data));
+    return followCapture(contexts(), domain, id, *static_cast<const CUpti_CallbackData*>(data));
   if (domain != CUPTI_CB_DOMAIN_RESOURCE) return;
   const auto& resource = *static_cast<const CUpti_ResourceData*>(data);
   const CUcontext context = resource.context;
@@ -128,18 +93,6 @@ void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Call
   } catch (const std::exception&) {
     return;  // for want of memory: its last work may lack an end, or its graphs' nodes their operators
   }
-}
-
-/// Calls whose cost or effect matters to training; all others would only make the trace larger.
-bool interesting(std::string_view name) {
-  static constexpr std::string_view kParts[] = {
-      "aunchKernel", "aunchCooperative", "GraphLaunch", "Memcpy",     "Memset",      "GraphInstantiate", "ynchronize",
-      "StreamWait",  "EventRecord",      "Malloc",      "Free",       "MemAlloc",    "MemFree",          "MemCreate",
-      "MemMap",      "HostAlloc",        "MemPrefetch", "ModuleLoad", "HostRegister"};
-  for (const std::string_view part : kParts) {
-    if (name.find(part) != std::string_view::npos) return true;
-  }
-  return false;
 }
 
 /// Blocks all signals of the calling thread, and with it of threads that it starts: the program's are not for ours.
@@ -314,7 +267,7 @@ void Tracer::Impl::enableApi(bool driver) {
   }
   for (std::uint32_t id = 1; id < kMaxCallbackId; ++id) {
     const std::string name = callbackName(driver, id);
-    if (name.empty() || !interesting(name)) continue;
+    if (name.empty() || !matters(name)) continue;
     if (enableOne(id, 1) != CUPTI_SUCCESS) continue;
     calls.emplace_back(driver, id);
     if (capture) capture->apiName(driver, id, name);
@@ -351,8 +304,8 @@ void Tracer::Impl::putNodes() {
 
 /// A call that this version does not have is refused, and harmless.
 void Tracer::Impl::followCaptures(bool follow) {
-  for (const CaptureCalls& captures : kCaptureCalls) {
-    for (const Calls ids : {captures.begin, captures.end}) {
+  for (const CaptureCalls& captures : captureCalls()) {
+    for (const std::span<const CUpti_CallbackId> ids : {captures.begin, captures.end}) {
       for (const CUpti_CallbackId id : ids)
         (void)library.EnableCallback(follow ? 1 : 0, subscriber, captures.domain, id);
     }

@@ -79,7 +79,7 @@ void skipAStep(const std::vector<Tensor>& parameters) {
 }
 
 /// One of everything that the runtime can report.
-void sayEverything() {
+void announceEverything() {
   nn::Sequential net;
   net.add<nn::Linear>(4, 4).add<nn::Relu>();
   net.nameTree("net");
@@ -126,7 +126,7 @@ void planAndLeave() {
 class NvtxPage : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    sayEverything();
+    announceEverything();
     planAndLeave();
     // Enough that wait for the queue's depth to be sampled.
     Tensor busy = ones({1 << 16});

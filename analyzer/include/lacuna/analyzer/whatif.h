@@ -76,7 +76,7 @@ class Calibration {
   [[nodiscard]] std::string sourceOf(std::string_view knob) const;
 
  private:
-  [[nodiscard]] bool tells(std::string_view knob, KernelKind kind) const;
+  [[nodiscard]] bool hasRow(std::string_view knob, KernelKind kind) const;
 
   std::vector<Row> rows_;
   std::string source_;  ///< empty for the built-in one
