@@ -19,8 +19,7 @@ using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
   Flags flags(
-      "Trains StyleGAN2's discriminator to distinguish drawn pictures from those of a generator, which is trained too "
-      "if "
+      "Trains StyleGAN2's discriminator to separate drawn pictures from those of a generator, which is trained too if "
       "asked.");
   samples::addTrainingFlags(flags, "20", "4", "0.002")
       .add("data", "", "a folder with folders of JPEGs and PNGs, one or more; drawn pictures without it")
