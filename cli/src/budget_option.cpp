@@ -25,9 +25,10 @@ void raiseBudget(const std::string& text) {
 
 void addBudget(CLI::App& command) {
   command
-      .add_option_function<std::string>("--budget", &raiseBudget,
-                                        "what a trace may claim, where it is refused and you trust it: "
-                                        "rows=20M,strings=…,text=…,values=…,tracks=… (default: LACUNA_BUDGET)")
+      .add_option_function<std::string>(
+          "--budget", &raiseBudget,
+          "what a trace may claim, where it is refused and you trust it: rows, strings, text, values "
+          "and tracks, such as rows=20M,text=2G (default: LACUNA_BUDGET)")
       ->type_name("ITEMS");
 }
 

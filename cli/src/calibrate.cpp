@@ -60,7 +60,7 @@ void addCalibrate(CLI::App& app, int& exitCode) {
       .suggests([] {
         return std::vector<std::string>{"cpu", "cuda"};
       });
-  addTarget(command, options->output, "the calibration to write").typeName("FILE").showDefault();
+  addTarget(command, options->output, "the calibration to write").showDefault();
   command.option("--seconds", options->seconds, "for each side of each case")
       .typeName("TIME")
       .notNegative()

@@ -51,7 +51,7 @@ void print(const Comparison& row) {
   const Style& s = style();
   const std::string_view word = row.worse() ? "worse" : row.better() ? "better" : "same";
   const std::string_view colour = row.worse() ? s.red : row.better() ? s.green : s.dim;
-  fmt::print("{}{:<7}{}{}\n", colour, word, s.reset, sentence(row));
+  fmt::print("{}{:<7}{}{}\n", colour, word, s.reset, fitted(sentence(row), 7));
 }
 
 /// Which kernels explain it: the few with the largest change, by the head of their names.
@@ -151,7 +151,7 @@ int run(const CheckOptions& options) {
     (void)printError(error.message);
     return kUnable;
   };
-  if (const std::string misuse = forcesNothing(options.junit, "--junit"); !misuse.empty()) return printMisuse(misuse);
+  if (const std::string misuse = forcesNothing(options.junit); !misuse.empty()) return printMisuse(misuse);
   std::optional<OutputFile> junit;
   if (const auto status = checkJunit(options, junit); !status) return unable(status.error());
   if (const auto status = checkNoise(options); !status) return unable(status.error());
@@ -168,7 +168,7 @@ int run(const CheckOptions& options) {
   if (auto status = checkComparable(options, *before, *after, noise); !status) return unable(status.error());
   const std::vector<Comparison> rows = analyzer::compareRuns(*before, *after, noise);
   for (const auto& [trace, analysis] : {std::pair(&options.file, &*after), std::pair(&options.baseline, &*before)}) {
-    if (analysis->steps.all.empty()) fmt::print("note   {}\n", analyzer::oneLine(withoutSteps(*trace)));
+    if (analysis->steps.all.empty()) fmt::print("note   {}\n", fitted(analyzer::oneLine(withoutSteps(*trace)), 7));
   }
   bool worse = false;
   for (const Comparison& row : rows) {
@@ -192,7 +192,9 @@ void addCheck(CLI::App& app, int& exitCode) {
   command.option("FILE", options->file, "the trace to check").required();
   command.option("--baseline", options->baseline, "the trace to compare with").required().typeName("FILE");
   command.option("--noise", options->noise, "further runs of the baseline, to measure its noise").typeName("FILE");
-  addTarget(command, options->junit, "also write the result as JUnit XML", "--junit");
+  const Option output = addTarget(command, options->junit, "also write the result as JUnit XML");
+  command.formerly("--junit", "-o", [options](const std::string& path) { options->junit.path = path; })
+      .excludes(output);
   command.flag("--github", options->github, "also print annotations for GitHub Actions");
   command.opensTraces();
   command.footer(
@@ -200,7 +202,7 @@ void addCheck(CLI::App& app, int& exitCode) {
       "two has steps, the result not written).\n"
       "Counts of work come first, as they do not depend on the machine's mood; times are worse when they grow by more "
       "than the measured noise explains.");
-  command.example("lacuna check new.lcn --baseline old.lcn --noise old2.lcn old3.lcn --junit result.xml");
+  command.example("lacuna check new.lcn --baseline old.lcn --noise old2.lcn old3.lcn -o result.xml");
   command.does([options, &exitCode] {
     failureCode = kUnable;
     exitCode = run(*options);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.h"
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -35,6 +36,7 @@ std::string brokenLines(const std::string& text, std::size_t columns) {
   std::string out;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line); out += '\n') {
+    if (line.empty() && out.ends_with("\n\n")) out.pop_back();
     const bool isListed = line.size() > kOptionColumns && line.starts_with("  ") && line[kOptionColumns - 1] == ' ' &&
                           line[kOptionColumns] != ' ';
     const std::size_t indent = isListed ? kOptionColumns : std::min(line.find_first_not_of(' '), columns / 2);
@@ -46,7 +48,10 @@ std::string brokenLines(const std::string& text, std::size_t columns) {
 
 std::string namesOf(const std::set<CLI::Option*>& options) {
   std::string names;
-  for (const CLI::Option* option : options) names += (names.empty() ? "" : ", ") + option->get_name();
+  for (const CLI::Option* option : options) {
+    const bool isHidden = option->get_group().empty();
+    if (!isHidden) names += (names.empty() ? "" : ", ") + option->get_name();
+  }
   return names;
 }
 
@@ -69,7 +74,8 @@ class HelpLayout : public CLI::Formatter {
   /// The name of the value alone: checks, and options that go with it or not, follow the description.
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return {};
-    const std::string value = valueName(*option);
+    const bool isPlain = option->get_positional() && option->get_type_name() == "TEXT";
+    const std::string value = isPlain ? std::string() : valueName(*option);
     std::string out = value.empty() ? "" : " " + value;
     if (!option->get_default_str().empty()) out += "=" + option->get_default_str();
     if (option->get_expected_max() == CLI::detail::expected_max_vector_size) out += " ...";
@@ -80,7 +86,7 @@ class HelpLayout : public CLI::Formatter {
     if (const std::string range = valueRange(*option); !range.empty()) text += "; " + range;
     if (option->get_required() && !option->get_positional()) text += "; required";
     if (!option->get_needs().empty()) text += "; needs " + namesOf(option->get_needs());
-    if (!option->get_excludes().empty()) text += "; not with " + namesOf(option->get_excludes());
+    if (const std::string others = namesOf(option->get_excludes()); !others.empty()) text += "; not with " + others;
     return text;
   }
 
@@ -167,6 +173,11 @@ Option& Option::hidden() {
   return *this;
 }
 
+Option& Option::repeated() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
 Option& Option::showDefault() {
   option_->capture_default_str();
   return *this;
@@ -204,6 +215,14 @@ template Option Command::option(const std::string&, std::optional<int>&, const s
 
 Option Command::flag(const std::string& names, bool& value, const std::string& description) {
   return Option(app_->add_flag(names, value, description));
+}
+
+Option Command::formerly(const std::string& name, std::string_view now, std::function<void(const std::string&)> take) {
+  const auto warn = [name, now = std::string(now), take = std::move(take)](const std::string& value) {
+    printWarning(fmt::format("{} is now {}; a later version knows the new spelling alone", name, now));
+    take(value);
+  };
+  return Option(app_->add_option_function<std::string>(name, warn)).typeName("OUT").notEmpty().hidden();
 }
 
 Command Command::oneOf(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -43,6 +44,8 @@ class Option {
   Option& needs(const Option& other);
   /// Left out of --help.
   Option& hidden();
+  /// Each time that it is given it takes one word.
+  Option& repeated();
   /// --help shows the value that holds when none is given.
   Option& showDefault();
   /// Has shells propose these values; others may stand there, too.
@@ -63,6 +66,9 @@ class Command {
   template <class T>
   Option option(const std::string& names, T& value, const std::string& description);
   Option flag(const std::string& names, bool& value, const std::string& description);
+  /// The spelling that a version before had. It is hidden, hands its value over, and prints the one that took its
+  /// place.
+  Option formerly(const std::string& name, std::string_view now, std::function<void(const std::string&)> take);
   /// A group of options; exactly one of them is to be given.
   Command oneOf(const std::string& name);
 

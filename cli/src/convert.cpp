@@ -100,9 +100,9 @@ int run(const ConvertOptions& options) {
 void addConvert(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<ConvertOptions>();
   Command command(app, "convert", "Turn a trace of any kind into another kind");
-  command.usage("IN -o OUT [OPTIONS]");
+  command.usage("FILE -o OUT [OPTIONS]");
   command
-      .option("in", options->in,
+      .option("FILE", options->in,
               "a trace of any kind, recognised by its content (also gz, zstd), or what lacuna run --raw-capture kept")
       .required();
   command.option("former", options->formerOut, "").hidden();

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/diff.h"
 #include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"
 #include "report_text.h"
@@ -36,15 +37,6 @@ std::string_view colourOf(DiffVerdict verdict) {
   return verdict == DiffVerdict::Same ? s.dim : s.green;
 }
 
-/// The last names of a path, which matter most, in `width` columns.
-std::string shortPath(const std::string& names, std::size_t width) {
-  const std::string path = analyzer::oneLine(names);
-  if (path.size() <= width) return path;
-  std::size_t from = path.size() - width + 1;
-  while (from < path.size() && (static_cast<unsigned char>(path[from]) & 0xc0) == 0x80) ++from;
-  return "…" + path.substr(from);
-}
-
 /// "1.20 ms ± 3.4 µs (40 steps)"
 std::string middle(const analyzer::Spread& spread, bool hasSteps) {
   if (!hasSteps) return prof::timeText(spread.medianNs) + " (the whole run)";
@@ -58,37 +50,51 @@ bool hasInterval(const Difference& row) {
 }
 
 void printStep(const analyzer::RunDiff& diff) {
+  constexpr int kIndent = 11;
   const Style& s = style();
   const Difference& step = diff.step;
-  fmt::print("{:<10} {} → {}\n", step.path, middle(step.before, diff.stepsBefore), middle(step.after, diff.stepsAfter));
+  fmt::print("{:<10} {}\n", step.path,
+             fitted(fmt::format("{} → {}", middle(step.before, diff.stepsBefore), middle(step.after, diff.stepsAfter)),
+                    kIndent));
   const double share =
       100.0 * static_cast<double>(step.changeNs) / static_cast<double>(std::max<std::int64_t>(1, step.before.medianNs));
+  const std::string by = fmt::format("{} ({:+.1f} %)", change(step.changeNs), share);
   if (!hasInterval(step)) {
-    fmt::print("           {} ({:+.1f} %); how much of that is noise is not known\n", change(step.changeNs), share);
+    fmt::print("{:{}}{}\n", "", kIndent, fitted(by + "; how much of that is noise is not known", kIndent));
     return;
   }
   const std::string_view word = step.verdict == DiffVerdict::Same ? "no change that the noise does not explain"
                                                                   : analyzer::diffVerdictName(step.verdict);
-  fmt::print("           {}{}{}: {} ({:+.1f} %), 95 % between {} and {}\n", colourOf(step.verdict), word, s.reset,
-             change(step.changeNs), share, change(step.lowNs), change(step.highNs));
+  const std::string text =
+      fmt::format("{}: {}, 95 % between {} and {}", word, by, change(step.lowNs), change(step.highNs));
+  fmt::print("{:{}}{}{}{}\n", "", kIndent, colourOf(step.verdict), fitted(text, kIndent), s.reset);
 }
 
 void printTree(const analyzer::RunDiff& diff, std::size_t rows) {
-  const Style& s = style();
-  fmt::print("\n{}Places in the operator tree{}  {} before, {} after, {} in both; host's own and device time {}\n",
-             s.bold, s.reset, diff.pathsBefore, diff.pathsAfter, diff.pathsCommon,
-             diff.stepsBefore || diff.stepsAfter ? "a step" : "in all");
+  using Kind = analyzer::TextColumn::Kind;
+  const std::string counts =
+      fmt::format("{} before, {} after, {} in both; host's own and device time {}", diff.pathsBefore, diff.pathsAfter,
+                  diff.pathsCommon, diff.stepsBefore || diff.stepsAfter ? "a step" : "in all");
+  fmt::print("\n{}\n",
+             fitted(fmt::format("{}Places in the operator tree{}  {}", style().bold, style().reset, counts), 0));
   if (diff.tree.empty()) fmt::print(" none changed by more than 0.2 % of the {}\n", diff.step.path);
-  const auto width = static_cast<std::size_t>(std::max(30, terminalWidth(stdout) - 66));
+  analyzer::TextTable table({{"", Kind::Text},
+                             {"before", Kind::Figure, 3},
+                             {"after", Kind::Figure, 2},
+                             {"change"},
+                             {"95 % between", Kind::Text, 1},
+                             {"place", Kind::Path}});
   for (std::size_t i = 0; i < std::min(rows, diff.tree.size()); ++i) {
     const Difference& row = diff.tree[i];
     const bool isOpen = row.verdict == DiffVerdict::Same && !hasInterval(row);
     const std::string interval =
-        hasInterval(row) ? fmt::format("[{}, {}]  ", change(row.lowNs), change(row.highNs)) : std::string();
-    fmt::print(" {}{:<7}{} {:>11} → {:>10}  {:>11}  {}{}\n", colourOf(row.verdict),
-               isOpen ? "?" : analyzer::diffVerdictName(row.verdict), s.reset, prof::timeText(row.before.medianNs),
-               prof::timeText(row.after.medianNs), change(row.changeNs), interval, shortPath(row.path, width));
+        hasInterval(row) ? fmt::format("{} … {}", change(row.lowNs), change(row.highNs)) : std::string();
+    table.add({fmt::format("{}{}{}", colourOf(row.verdict), isOpen ? "?" : analyzer::diffVerdictName(row.verdict),
+                           style().reset),
+               prof::timeText(row.before.medianNs), prof::timeText(row.after.medianNs), change(row.changeNs), interval,
+               analyzer::oneLine(row.path)});
   }
+  printTextTable(table);
   if (diff.tree.size() > rows) fmt::print("   and {} more: --rows {}\n", diff.tree.size() - rows, diff.tree.size());
 }
 
@@ -142,7 +148,7 @@ int run(const DiffOptions& options) {
   }
   printStep(*diff);
   for (const std::string& note : notes)
-    fmt::print("{}note       {}{}\n", style().dim, analyzer::oneLine(note), style().reset);
+    fmt::print("{}note       {}{}\n", style().dim, fitted(analyzer::oneLine(note), 11), style().reset);
   printTree(*diff, options.rows);
   return kOk;
 }

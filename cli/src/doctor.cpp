@@ -29,12 +29,14 @@ void printJson(const std::vector<Finding>& findings) {
 }
 
 void printText(const std::vector<Finding>& findings) {
+  constexpr int kIndent = 9;
   for (const auto& finding : findings) {
     const auto colour = finding.state == Finding::State::Works     ? style().green
                         : finding.state == Finding::State::Limited ? style().yellow
                                                                    : style().red;
-    fmt::print("{}{:8}{} {}: {}\n", colour, wordFor(finding.state), style().reset, finding.title, finding.detail);
-    if (!finding.remedy.empty()) fmt::print("         Remedy: {}\n", finding.remedy);
+    const std::string text = fmt::format("{}: {}", finding.title, finding.detail);
+    fmt::print("{}{:8}{} {}\n", colour, wordFor(finding.state), style().reset, fitted(text, kIndent));
+    if (!finding.remedy.empty()) fmt::print("{:{}}{}\n", "", kIndent, fitted("Remedy: " + finding.remedy, kIndent));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "command.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/text.h"
@@ -23,7 +24,6 @@ using analyzer::GainSum;
 using analyzer::NamedNumber;
 using analyzer::Prediction;
 
-constexpr std::size_t kExplainColumns = 80;
 constexpr std::size_t kReasonIndent = 6;
 
 /// The layout of one account's lines, and whether its numbers are times or bytes.
@@ -35,7 +35,9 @@ struct Account {
     return isBytes ? prof::bytesText(number) : prof::timeText(number);
   }
   [[nodiscard]] std::string row(std::string_view label, std::string_view number, std::string_view comment) const {
-    return fmt::format("  {:<{}}{:>10}{}{}\n", label, labelColumns, number, comment.empty() ? "" : "  ", comment);
+    const int column = 2 + static_cast<int>(labelColumns) + 10 + 2;
+    return fmt::format("  {:<{}}{:>10}{}{}\n", label, labelColumns, number, comment.empty() ? "" : "  ",
+                       fitted(comment, column));
   }
   [[nodiscard]] std::string line(std::string_view label, std::int64_t number, std::string_view comment) const {
     return row(label, amount(number), comment);
@@ -46,7 +48,7 @@ constexpr Account kStepAccount;
 constexpr std::size_t kTermColumns = 26;
 
 std::string indented(std::string_view text) {
-  return std::string(kReasonIndent, ' ') + wrapped(text, kExplainColumns - kReasonIndent, kReasonIndent) + '\n';
+  return std::string(kReasonIndent, ' ') + wrapped(text, listColumns() - kReasonIndent, kReasonIndent) + '\n';
 }
 
 std::string text(const NamedNumber& constant) {
@@ -99,8 +101,10 @@ std::string percent(double share) {
 }
 
 std::string doubtText(const analyzer::PredictionDoubt& doubt) {
-  std::string out = fmt::format("  {:<{}}± {:g} × {} of the step ({})\n", "interval", kStepAccount.labelColumns,
-                                doubt.sigmas.value, percent(doubt.sigma()), doubt.sigmas.name);
+  const std::string width =
+      fmt::format("± {:g} × {} of the step ({})", doubt.sigmas.value, percent(doubt.sigma()), doubt.sigmas.name);
+  std::string out = fmt::format("  {:<{}}{}\n", "interval", kStepAccount.labelColumns,
+                                fitted(width, 2 + static_cast<int>(kStepAccount.labelColumns)));
   out += indented(fmt::format("known error {}: {}", percent(doubt.knownError), doubt.knownFrom));
   out += indented(fmt::format("miss of the unchanged replay {}, spread of the recorded steps {}, other programs {}",
                               percent(doubt.miss), percent(doubt.noise), percent(doubt.others)));
@@ -187,7 +191,7 @@ prof::Result<const Finding*> numberedFinding(const analyzer::Analysis& analysis,
 
 std::string explainedText(const analyzer::Analysis& analysis, std::size_t number, const Finding& finding) {
   const auto head = [](std::string_view label, std::string_view words) {
-    return wrapped(fmt::format("{}: {}", label, words), kExplainColumns, kReasonIndent) + '\n';
+    return wrapped(fmt::format("{}: {}", label, words), listColumns() - kReasonIndent, kReasonIndent) + '\n';
   };
   std::string out = head(fmt::format("finding {}", number), analyzer::oneLine(finding.title)) +
                     head("gain", describeGain(finding, perStep(analysis)));

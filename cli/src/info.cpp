@@ -10,8 +10,10 @@
 #include "command.h"
 #include "commands.h"
 #include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/amounts.h"
 #include "output.h"
+#include "report_text.h"
 #include "trace_summary.h"
 
 namespace lacuna::cli {
@@ -29,13 +31,15 @@ double perRow(std::uint64_t bytes, std::uint64_t rows) {
 }
 
 void printColumns(const TableSummary& table) {
-  const Style& s = style();
-  fmt::print("{}  {:<22}{:>12}{:>12}{:>12}  stored as{}\n", s.dim, "column", "raw", "stored", "bytes/row", s.reset);
+  using Kind = analyzer::TextColumn::Kind;
+  analyzer::TextTable text(
+      {{"column", Kind::Name}, {"raw", Kind::Figure, 1}, {"stored"}, {"bytes/row"}, {"stored as", Kind::Prose}});
   for (const ColumnSummary& column : table.columns) {
     const std::uint64_t stored = column.storedBytes.value_or(0);
-    fmt::print("  {:<22}{:>12}{:>12}{:>12.3f}  {}\n", analyzer::oneLine(column.name), prof::bytesText(column.rawBytes),
-               prof::bytesText(stored), perRow(stored, table.rows), column.mainEncoding());
+    text.add({analyzer::oneLine(column.name), prof::bytesText(column.rawBytes), prof::bytesText(stored),
+              fmt::format("{:.3f}", perRow(stored, table.rows)), column.mainEncoding()});
   }
+  printTextTable(text);
 }
 
 void printTable(const TableSummary& table, bool withEncodings) {
@@ -47,15 +51,15 @@ void printTable(const TableSummary& table, bool withEncodings) {
                                  ? fmt::format(", {}, {:.2f} bytes a row", prof::bytesText(*table.storedBytes),
                                                perRow(*table.storedBytes, table.rows))
                                  : "";
-  fmt::print("{}{}{:<14}{}  {} rows{}{}\n", withEncodings ? "\n" : "", s.bold, name, s.reset,
-             prof::countText(table.rows), stored, over);
+  const std::string facts = fmt::format("{} rows{}{}", prof::countText(table.rows), stored, over);
+  fmt::print("{}{}{:<14}{}  {}\n", withEncodings ? "\n" : "", s.bold, name, s.reset, fitted(facts, 16));
   if (withEncodings && table.storedBytes) printColumns(table);
 }
 
 /// The lines about the run, as far as the trace knows them.
 void printRun(const RunDescription& run) {
   const auto line = [](std::string_view title, const std::string& text) {
-    if (!text.empty()) fmt::print("{:<9}{}\n", title, analyzer::oneLine(text));
+    if (!text.empty()) fmt::print("{:<9}{}\n", title, fitted(analyzer::oneLine(text), 9));
   };
   line("program", run.program + (run.processes > 1 ? fmt::format(" ({} processes)", run.processes) : ""));
   line("date", run.date);
@@ -76,29 +80,33 @@ void printProblems(const TraceSummary& trace) {
     fmt::print("drops    {}{} events were not recorded{}\n", s.yellow, prof::countText(trace.droppedEvents), s.reset);
   }
   for (const auto& [reason, count] : trace.dropReasons)
-    fmt::print("         {}: {}\n", prof::countText(count), analyzer::oneLine(reason));
+    fmt::print("         {}\n", fitted(fmt::format("{}: {}", prof::countText(count), analyzer::oneLine(reason)), 9));
   if (trace.damage.empty() && trace.warnings.empty()) fmt::print("damage   {}none{}\n", s.green, s.reset);
   for (const prof::Damage& damage : trace.damage) {
-    fmt::print("damage   {}at byte {}, {} bytes: {}{}\n", s.red, prof::countText(damage.offset),
-               prof::countText(damage.bytes), analyzer::oneLine(damage.what), s.reset);
+    const std::string text = fmt::format("at byte {}, {} bytes: {}", prof::countText(damage.offset),
+                                         prof::countText(damage.bytes), analyzer::oneLine(damage.what));
+    fmt::print("damage   {}{}{}\n", s.red, fitted(text, 9), s.reset);
   }
   for (const std::string& warning : trace.warnings)
-    fmt::print("warning  {}{}{}\n", s.yellow, analyzer::oneLine(warning), s.reset);
+    fmt::print("warning  {}{}{}\n", s.yellow, fitted(analyzer::oneLine(warning), 9), s.reset);
 }
 
 void printText(const TraceSummary& trace, bool withEncodings) {
   const Style& s = style();
-  fmt::print("{}{}{}  {}, ", s.bold, analyzer::oneLine(trace.file), s.reset, prof::bytesText(trace.bytes));
+  std::string kind(trace.source);
   if (trace.formatVersion) {
-    fmt::print("format {}, {}\n", *trace.formatVersion, trace.complete.value_or(true) ? "complete" : "without its end");
-  } else {
-    fmt::print("{}\n", trace.source);
+    const std::string_view end = trace.complete.value_or(true) ? "complete" : "without its end";
+    kind = fmt::format("format {}, {}", *trace.formatVersion, end);
   }
+  const std::string head = fmt::format("{}  {}, {}", analyzer::oneLine(trace.file), prof::bytesText(trace.bytes), kind);
+  fmt::print("{}{}{}\n", s.bold, fitted(head, 0), s.reset);
   printRun(trace.run);
   fmt::print("rows     {} in {} tables, {:.2f} bytes a row\n", prof::countText(trace.rows()), trace.tables.size(),
              perRow(trace.bytes - trace.derivedBytes, trace.rows()));
   if (trace.derivedBytes > 0) {
-    fmt::print("derived  {} beside them, for the timeline to open at once\n", prof::bytesText(trace.derivedBytes));
+    fmt::print("derived  {}\n", fitted(fmt::format("{} beside them, for the timeline to open at once",
+                                                   prof::bytesText(trace.derivedBytes)),
+                                       9));
   }
   fmt::print("span     {}\n", prof::timeText(trace.span.endNs - trace.span.startNs));
   fmt::print("strings  {}\n", prof::countText(trace.strings));
@@ -171,7 +179,7 @@ void addInfo(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<InfoOptions>();
   Command command(app, "info", "Describe a trace file: program, host, devices, steps, tables, drops, damage");
   command
-      .option("file", options->file,
+      .option("FILE", options->file,
               "a trace of any kind, recognised by its content; an .lcn also when it is damaged or still being written")
       .required();
   const Option json = command.flag("--json", options->json, "as JSON (docs/trace-files.md)");

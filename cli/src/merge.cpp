@@ -115,7 +115,7 @@ void addMerge(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<MergeOptions>();
   Command command(app, "merge", "Put the traces of a job's ranks on one clock, into one trace");
   command.usage("FILES... -o OUT [OPTIONS]");
-  command.option("files", options->files, "the traces, two or more").required().words(1, -1);
+  command.option("FILES", options->files, "the traces, two or more").required().words(1, -1);
   addTarget(command, options->out, "the file to write");
   command
       .option("--to", options->to,

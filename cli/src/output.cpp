@@ -4,19 +4,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <ranges>
 #include <system_error>
 
 #include "commands.h"
 #include "lacuna/analyzer/store.h"
 #include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/amounts.h"
 #include "lacuna/prof/file_error.h"
 #include "lacuna/prof/place_file.h"
 #include "lacuna/prof/reader.h"
+#include "report_text.h"
 #include "safe_output.h"
 
 namespace lacuna::cli {
@@ -71,15 +77,29 @@ const Style& style() {
 }
 
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
-  std::string lines;
-  while (text.size() > columns) {
-    std::size_t blank = text.rfind(' ', columns);
-    if (blank == std::string_view::npos || blank == 0) blank = text.find(' ', columns);  // a long word stays whole
-    if (blank == std::string_view::npos) break;
-    lines.append(text.substr(0, blank)).append("\n").append(indent, ' ');
-    text.remove_prefix(blank + 1);
+  const auto width = static_cast<int>(columns);
+  std::string out;
+  for (const std::string& line : analyzer::brokenLines(text, width, width)) {
+    if (!out.empty()) out.append("\n").append(indent, ' ');
+    out += line;
   }
-  return lines.append(text);
+  return out;
+}
+
+int listWidth() {
+  return isTerminal(stdout) ? terminalWidth(stdout) : std::numeric_limits<std::int16_t>::max();
+}
+
+std::string fitted(std::string_view text, int column) {
+  if (!isTerminal(stdout)) return std::string(text);
+  const int room = std::max(1, terminalWidth(stdout) - column);
+  const std::string indent = "\n" + std::string(static_cast<std::size_t>(column), ' ');
+  std::string out;
+  for (const auto part : std::views::split(text, '\n')) {
+    const std::string_view line(part.begin(), part.end());
+    for (const std::string& piece : analyzer::brokenLines(line, room, room)) out += (out.empty() ? "" : indent) + piece;
+  }
+  return out;
 }
 
 void printWritten(const std::string& path) {

@@ -43,8 +43,13 @@ struct Style {
 };
 const Style& style();
 
-/// In lines of so many columns, as far as there are blanks to break at. All but the first stand after `indent` blanks.
+/// In lines of so many columns, which break at blanks. All but the first stand after `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent = 0);
+/// A text that begins at this column, in the width of the terminal; the other lines begin there, too. As it is where
+/// standard output is no terminal, as scripts read lines.
+std::string fitted(std::string_view text, int column);
+/// The width of lists on standard output; no limit where that is no terminal.
+int listWidth();
 /// Prints the file that a command has written, with its size; a device or a pipe has none. Prints nothing for
 /// /dev/stdout, where a note would come among what was written.
 void printWritten(const std::string& path);

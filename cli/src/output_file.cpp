@@ -60,19 +60,32 @@ prof::Status checkFolder(const std::string& name, const fs::path& place) {
 
 }  // namespace
 
-Option addTarget(Command& command, Target& target, const std::string& description, const std::string& names) {
-  Option option = command.option(names, target.path, description).typeName("OUT").notEmpty();
-  command.flag("--force", target.force, "replace a file of that name; without it, that is an error");
+namespace {
+
+template <class Path>
+Option addOutput(Command& command, Path& path, bool& force, const std::string& description) {
+  Option option = command.option("-o,--output", path, description).typeName("OUT").notEmpty();
+  command.flag("--force", force, "replace a file of that name; without it, that is an error");
   return option;
+}
+
+}  // namespace
+
+Option addTarget(Command& command, Target& target, const std::string& description) {
+  return addOutput(command, target.path, target.force, description);
+}
+
+Option addTargets(Command& command, Targets& targets, const std::string& description) {
+  return addOutput(command, targets.paths, targets.force, description).repeated();
 }
 
 std::string withoutTarget(std::string_view call, std::string_view likely) {
   return fmt::format("the file to write is named with -o: lacuna {} -o {}", call, likely);
 }
 
-std::string forcesNothing(const Target& target, std::string_view option) {
+std::string forcesNothing(const Target& target) {
   if (!target.force || !target.path.empty()) return {};
-  return fmt::format("--force is for the file that {0} writes. Add {0}, or leave --force out", option);
+  return "--force is for the file that -o writes. Add -o, or leave --force out";
 }
 
 prof::Result<OutputFile> OutputFile::check(const Target& target, std::span<const std::string> inputs) {

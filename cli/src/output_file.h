@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "command.h"
 #include "lacuna/prof/place_file.h"
@@ -21,16 +22,21 @@ struct Target {
   bool force = false;
 };
 
-/// Adds the option that names the output (`-o,--output` for most commands) and --force.
-Option addTarget(Command& command, Target& target, const std::string& description,
-                 const std::string& names = "-o,--output");
+/// Adds -o, which names the output, and --force.
+Option addTarget(Command& command, Target& target, const std::string& description);
+/// Adds -o for a command that may write several files, each after its own -o, and --force.
+struct Targets {
+  std::vector<std::string> paths;
+  bool force = false;
+};
+Option addTargets(Command& command, Targets& targets, const std::string& description);
 
 /// Why a command that must have -o cannot run without it, with the call spelled right: `call` is the command and its
 /// other words, `likely` the word that was meant as the output, or a made-up one.
 std::string withoutTarget(std::string_view call, std::string_view likely);
 
-/// Why --force is of no use, or nothing: there is no `option` whose file it could replace.
-std::string forcesNothing(const Target& target, std::string_view option);
+/// Why --force is of no use, or nothing: there is no -o whose file it could replace.
+std::string forcesNothing(const Target& target);
 
 /// A file that a command writes. No command replaces a file without --force, or one of its own inputs at all. A file
 /// gets its name when it is whole, so an older one is there until then; a signal that ends the command removes what was

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "commands.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/text_table.h"
 #include "output.h"
 #include "query_guard.h"
 #include "safe_output.h"
@@ -102,26 +105,51 @@ class Printer {
     fmt::print("{}\n", out);
   }
 
+  /// In columns, or each row by itself where a terminal is too narrow for that.
   void align() {
-    std::vector<std::size_t> widths(names_.size());
+    std::vector<int> widths(names_.size());
     numeric_.resize(names_.size(), false);
     for (const auto& texts : lines_) {
-      for (std::size_t i = 0; i < texts.size(); ++i) widths[i] = std::max(widths[i], texts[i].size());
+      for (std::size_t i = 0; i < texts.size(); ++i) widths[i] = std::max(widths[i], analyzer::columns(texts[i]));
     }
-    for (const auto& texts : lines_) {
-      std::string out;
-      for (std::size_t i = 0; i < texts.size(); ++i) {
-        if (i > 0) out += "  ";
-        out += numeric_[i] ? fmt::format("{:>{}}", texts[i], widths[i]) : fmt::format("{:<{}}", texts[i], widths[i]);
-      }
-      fmt::print("{}\n", out.substr(0, out.find_last_not_of(' ') + 1));
-    }
+    const int gaps = 2 * static_cast<int>(std::max<std::size_t>(1, widths.size()) - 1);
+    // The first lines decide for all.
+    if (!isAligned_) isAligned_ = std::accumulate(widths.begin(), widths.end(), gaps) <= listWidth();
+    for (const auto& texts : lines_) *isAligned_ ? printAligned(texts, widths) : printAlone(texts);
     lines_.clear();
+  }
+
+  void printAligned(const std::vector<std::string>& texts, const std::vector<int>& widths) const {
+    std::string out;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::string blanks(static_cast<std::size_t>(widths[i] - analyzer::columns(texts[i])), ' ');
+      out += (i > 0 ? "  " : "") + (numeric_[i] ? blanks + texts[i] : texts[i] + blanks);
+    }
+    fmt::print("{}\n", out.substr(0, out.find_last_not_of(' ') + 1));
+  }
+
+  /// The row of the names has gone before; it stands beside the values of each row instead.
+  void printAlone(const std::vector<std::string>& texts) {
+    if (printedAlone_++ == 0) {
+      heads_ = texts;
+      return;
+    }
+    int column = 0;
+    for (const std::string& head : heads_) column = std::max(column, analyzer::columns(head));
+    column = std::min(column, listWidth() / 2) + 2;
+    if (printedAlone_ > 2) fmt::print("\n");
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const auto blanks = static_cast<std::size_t>(std::max(2, column - analyzer::columns(heads_[i])));
+      fmt::print("{}{}{}\n", heads_[i], std::string(blanks, ' '), fitted(texts[i], column));
+    }
   }
 
   const QueryOptions& options_;
   std::vector<std::string> names_;
   std::vector<std::vector<std::string>> lines_;
+  std::vector<std::string> heads_;
+  std::size_t printedAlone_ = 0;
+  std::optional<bool> isAligned_;
   std::vector<bool> numeric_;
   std::uint64_t rows_ = 0;
 };
@@ -190,8 +218,8 @@ int run(const QueryOptions& options) {
 void addQuery(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<QueryOptions>();
   Command command(app, "query", "Ask a trace of any kind in SQL");
-  command.option("file", options->file, "a trace of any kind, recognised by its content (also gz, zstd)");
-  command.option("sql", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
+  command.option("FILE", options->file, "a trace of any kind, recognised by its content (also gz, zstd)");
+  command.option("SQL", options->sql, "one statement; docs/query.md has examples, docs/schema.md the tables");
   const Option csv = command.flag("--csv", options->csv, "print comma-separated values");
   command.flag("--json", options->json, "print JSON").excludes(csv);
   command.option("--rows", options->rows, "print at most so many rows; 0 is all").showDefault().notNegative();

@@ -77,7 +77,7 @@ std::string json(const prof::DrainStats& stats) {
 }
 
 template <class Recovered>
-int say(const prof::Result<Recovered>& recovered, const RecoverOptions& options, const std::string& out) {
+int printResult(const prof::Result<Recovered>& recovered, const RecoverOptions& options, const std::string& out) {
   if (!recovered.ok()) return printError(recovered.error().message);
   if (options.json) {
     printJson(options, out, recovered->rows, json(*recovered));
@@ -93,8 +93,9 @@ int recover(const RecoverOptions& options, const OutputFile& out) {
   const fs::path name = out.name();
   int code = kOk;
   const auto work = [&]() -> prof::Status {
-    code = isFolder ? say(collector::recover(options.from, name, options.keep, out.existing()), options, out.name())
-                    : say(prof::recoverFile(options.from, name, out.existing()), options, out.name());
+    code = isFolder
+               ? printResult(collector::recover(options.from, name, options.keep, out.existing()), options, out.name())
+               : printResult(prof::recoverFile(options.from, name, out.existing()), options, out.name());
     return {};
   };
   const auto begun = out.whileWriting(work);
@@ -119,11 +120,11 @@ int run(RecoverOptions options) {
 void addRecover(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<RecoverOptions>();
   Command command(app, "recover", "Make a whole trace of what is readable of a damaged or unfinished one");
-  command.usage("FROM [OPTIONS]");
-  command.option("FROM", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
+  command.usage("FILE [OPTIONS]");
+  command.option("FILE", options->from, "a trace file, or the folder OUT.lcn.recording that a killed recording left")
       .required();
   command.option("former", options->formerOut, "").hidden();
-  addTarget(command, options->out, "the file to write (default: FROM with the ending .recovered.lcn)");
+  addTarget(command, options->out, "the file to write (default: FILE with the ending .recovered.lcn)");
   command.flag("--keep", options->keep, "leave the folder of the recording in place; a file is always left alone");
   command.flag("--json", options->json, "what was recovered and what was lost, as JSON (docs/trace-files.md)");
   command.example("lacuna recover train.lcn.recording");

@@ -16,6 +16,7 @@
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/table.h"
 #include "lacuna/analyzer/text.h"
+#include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/amounts.h"
 #include "nearest.h"
 #include "output.h"
@@ -36,7 +37,8 @@ struct ReportOptions {
   std::string steps;
   std::string device;
   std::int32_t rank = -1;
-  Target html;
+  Target output;
+  bool isPage = false;  ///< `output` is a page whatever else was asked for
   std::vector<std::string> causes;
   std::string calibration;
   int width = 0;
@@ -103,19 +105,22 @@ prof::Status checkTable(std::string_view wanted) {
 /// Prints what is behind one cause of the ledger, and where it lasts longest; times count from the trace's beginning,
 /// as those that lacuna-gui takes.
 void printCause(const analyzer::Analysis& analysis, analyzer::Cause cause) {
+  using Kind = analyzer::TextColumn::Kind;
   const std::int64_t ns = analysis.ledgers.run[cause];
   fmt::print("{}: {} in all\n", analyzer::causeLabel(cause), prof::timeText(ns));
+  analyzer::TextTable places({{"in all"}, {"times"}, {"where", Kind::Name}});
   for (const analyzer::CauseDetail& detail : analysis.of<analyzer::IdleCauses>().details) {
-    if (detail.cause != cause) continue;
-    fmt::print(" {:>11} {:>7} times  {}\n", prof::timeText(detail.ns), detail.count, analyzer::oneLine(detail.name));
+    if (detail.cause == cause) places.add({prof::timeText(detail.ns), std::to_string(detail.count), detail.name});
   }
-  const auto& longest = analysis.of<analyzer::IdleCauses>().longest[static_cast<std::size_t>(cause)];
-  if (!longest.empty()) fmt::print("longest:\n");
-  for (const analyzer::DeviceSegment& segment : longest) {
+  printTextTable(places);
+  analyzer::TextTable longest({{"longest"}, {"at"}, {"where", Kind::Name}});
+  for (const analyzer::DeviceSegment& segment :
+       analysis.of<analyzer::IdleCauses>().longest[static_cast<std::size_t>(cause)]) {
     const std::int64_t fromBegin = segment.startNs - analysis.store->span().startNs;
-    fmt::print(" {:>11} at {:.6f} s  {}\n", prof::timeText(segment.durNs()), static_cast<double>(fromBegin) / 1e9,
-               analyzer::oneLine(analysis.store->text(segment.name)));
+    longest.add({prof::timeText(segment.durNs()), fmt::format("{:.6f} s", static_cast<double>(fromBegin) / 1e9),
+                 std::string(analysis.store->text(segment.name))});
   }
+  printTextTable(longest);
 }
 
 prof::Result<std::vector<analyzer::Cause>> parseCauses(const std::vector<std::string>& names) {
@@ -141,13 +146,60 @@ int explain(const analyzer::Analysis& analysis, const ReportOptions& options) {
   return kOk;
 }
 
+/// The report for programs: all of it, or one table.
+std::string dataOf(const analyzer::Analysis& analysis, const ReportOptions& options) {
+  return options.csv.empty() ? analyzer::renderJson(analysis)
+                             : analyzer::tableCsv(analyzer::reportTable(analysis, options.csv));
+}
+
+/// The parts of a report that were asked for, and the file that it goes into.
+struct Wanted {
+  std::vector<std::string> sections;
+  std::vector<analyzer::Cause> causes;
+  std::optional<OutputFile> output;
+};
+
+int show(const analyzer::Analysis& analysis, const ReportOptions& options, const Wanted& wanted) {
+  if (options.explain > 0) return explain(analysis, options);
+  if (wanted.output && !options.isPage && (options.json || !options.csv.empty())) {
+    printWarnings(*analysis.store);
+    if (const auto written = wanted.output->writeText(dataOf(analysis, options)); !written)
+      return printError(written.error().message);
+    printWritten(wanted.output->name());
+    return kOk;
+  }
+  if (wanted.output) {
+    if (const auto written = wanted.output->writeText(analyzer::renderHtml(analysis)); !written)
+      return printError(written.error().message);
+  }
+  if (!options.csv.empty()) {
+    printWarnings(*analysis.store);
+    fmt::print("{}", dataOf(analysis, options));
+    return kOk;
+  }
+  // The summary names them too.
+  const bool withSummary =
+      wanted.sections.empty() || std::ranges::find(wanted.sections, "summary") != wanted.sections.end();
+  if (!wanted.causes.empty() || (!options.json && !withSummary)) printWarnings(*analysis.store);
+  for (const analyzer::Cause cause : wanted.causes) printCause(analysis, cause);
+  if (!wanted.causes.empty()) return kOk;
+  if (options.json) {
+    fmt::print("{}", dataOf(analysis, options));
+  } else {
+    const int width = options.width > 0 ? options.width : terminalWidth(stdout);
+    fmt::print("{}", withOwnColours(analyzer::renderText(analysis, {wanted.sections, width, wantsColour(stdout)})));
+    if (wanted.output) fmt::print("page: {}\n", analyzer::oneLine(wanted.output->name()));
+  }
+  return kOk;
+}
+
 int run(const ReportOptions& options) {
   if (options.listFindings) {
-    fmt::print("{}", options.json ? analyzer::findingListJson() : analyzer::findingListText());
+    fmt::print("{}", options.json ? analyzer::findingListJson() : analyzer::findingListText(listWidth()));
     return kOk;
   }
   if (options.listSections) {
-    fmt::print("{}", options.json ? analyzer::sectionListJson() : analyzer::sectionListText());
+    fmt::print("{}", options.json ? analyzer::sectionListJson() : analyzer::sectionListText(listWidth()));
     return kOk;
   }
   if (options.file.empty())
@@ -155,7 +207,7 @@ int run(const ReportOptions& options) {
   analyzer::AnalysisOptions wanted;
   wanted.device = options.device;
   if (options.rank >= 0) wanted.rank = options.rank;
-  if (const std::string misuse = forcesNothing(options.html, "--html"); !misuse.empty()) return printMisuse(misuse);
+  if (const std::string misuse = forcesNothing(options.output); !misuse.empty()) return printMisuse(misuse);
   const auto sections = chosenSections(options.sections);
   if (!sections) return printMisuse(sections.error().message);
   if (!options.csv.empty()) {
@@ -168,11 +220,11 @@ int run(const ReportOptions& options) {
     if (!steps) return printMisuse(steps.error().message);
     wanted.steps = *steps;
   }
-  std::optional<OutputFile> page;
-  if (!options.html.path.empty()) {
-    auto checked = OutputFile::check(options.html, {&options.file, 1});
+  std::optional<OutputFile> output;
+  if (!options.output.path.empty()) {
+    auto checked = OutputFile::check(options.output, {&options.file, 1});
     if (!checked) return printError(checked.error().message);
-    page = *std::move(checked);
+    output = *std::move(checked);
   }
   auto calibration = calibrationFrom(options.calibration);
   if (!calibration) return printError(calibration.error().message);
@@ -181,29 +233,7 @@ int run(const ReportOptions& options) {
   if (!store) return printError(store.error().message);
   const auto analysis = analyseShown(*store, wanted);
   if (!analysis) return printError(analysis.error().message);
-  if (options.explain > 0) return explain(*analysis, options);
-  if (page) {
-    const auto written = page->writeText(analyzer::renderHtml(*analysis));
-    if (!written) return printError(written.error().message);
-  }
-  if (!options.csv.empty()) {
-    printWarnings(**store);
-    fmt::print("{}", analyzer::tableCsv(analyzer::reportTable(*analysis, options.csv)));
-    return kOk;
-  }
-  // The summary names them too.
-  const bool withSummary = sections->empty() || std::ranges::find(*sections, "summary") != sections->end();
-  if (!causes->empty() || (!options.json && !withSummary)) printWarnings(**store);
-  for (const analyzer::Cause cause : *causes) printCause(*analysis, cause);
-  if (!causes->empty()) return kOk;
-  if (options.json) {
-    fmt::print("{}", analyzer::renderJson(*analysis));
-  } else {
-    const int width = options.width > 0 ? options.width : terminalWidth(stdout);
-    fmt::print("{}", withOwnColours(analyzer::renderText(*analysis, {*sections, width, wantsColour(stdout)})));
-    if (page) fmt::print("page: {}\n", analyzer::oneLine(options.html.path));
-  }
-  return kOk;
+  return show(*analysis, options, {*sections, *causes, output});
 }
 
 }  // namespace
@@ -238,7 +268,16 @@ void addReport(CLI::App& app, int& exitCode) {
       .notEmpty();
   command.option("--device", options->device, "only this device, such as cuda:3 or cpu:0").typeName("ID").notEmpty();
   command.option("--rank", options->rank, "only this rank of a distributed run").notNegative();
-  const Option html = addTarget(command, options->html, "also write a self-contained page with charts", "--html");
+  const Option output =
+      addTarget(command, options->output,
+                "also write a self-contained page with charts; with --json or --csv write that into OUT");
+  const Option html = command
+                          .formerly("--html", "-o",
+                                    [options](const std::string& path) {
+                                      options->output.path = path;
+                                      options->isPage = true;
+                                    })
+                          .excludes(output);
   command.option("--width", options->width, "columns of the text (default: the terminal's, else COLUMNS or 100)")
       .between(40, 200);
   addCalibration(command, options->calibration);
@@ -271,6 +310,7 @@ void addReport(CLI::App& app, int& exitCode) {
       .between(1, kMostFindings)
       .excludes(section)
       .excludes(cause)
+      .excludes(output)
       .excludes(html)
       .excludes(list)
       .excludes(sectionList)

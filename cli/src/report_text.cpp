@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "lacuna/analyzer/report.h"
+#include "lacuna/analyzer/text_table.h"
 #include "output.h"
 #include "progress_line.h"
 #include "safe_output.h"
@@ -20,6 +21,12 @@ int terminalWidth(std::FILE* stream) {
   const char* columns = std::getenv("COLUMNS");
   const int wanted = columns == nullptr ? 0 : std::atoi(columns);
   return wanted > 0 ? wanted : 100;
+}
+
+void printTextTable(const analyzer::TextTable& table) {
+  const auto layout = table.inColumns(listWidth());
+  if (!layout.heading.empty()) fmt::print("{}{}{}\n", style().dim, layout.heading, style().reset);
+  for (const std::string& row : layout.rows) fmt::print("{}\n", row);
 }
 
 prof::Status printVerdict(const std::filesystem::path& trace, std::FILE* stream) {

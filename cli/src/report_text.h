@@ -7,10 +7,13 @@
 #include <string>
 
 #include "lacuna/analyzer/analysis.h"
+#include "lacuna/analyzer/text_table.h"
 #include "lacuna/prof/result.h"
 
 namespace lacuna::cli {
 
+/// As wide as the terminal behind standard output, or as its content.
+void printTextTable(const analyzer::TextTable& table);
 /// Columns of the terminal behind `stream`; without one COLUMNS, else 100.
 int terminalWidth(std::FILE* stream);
 

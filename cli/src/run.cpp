@@ -383,8 +383,7 @@ void addRun(CLI::App& app, int& code) {
   run.takeTheRest();
   addTarget(run, typed->output,
             "Trace to write, with {rank} for the rank of a distributed job (default: PROGRAM.lcn, numbered when "
-            "that exists)")
-      .typeName("FILE");
+            "that exists)");
   run.option("--trace", typed->trace,
              fmt::format("Kinds of events to record, separated by commas: {} (default: nvtx,cuda,nccl,counters)",
                          fmt::join(collector::sourceNames(), ", ")))

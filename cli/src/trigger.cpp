@@ -52,7 +52,7 @@ int dumpInto(const Wanted& wanted) {
 
 int trigger(const Wanted& wanted) {
   if (!wanted.dump && !wanted.copy.path.empty()) return printMisuse("-o names the file of --dump. Leave -o out");
-  if (const auto why = forcesNothing(wanted.copy, "-o"); !why.empty()) return printMisuse(why);
+  if (const auto why = forcesNothing(wanted.copy); !why.empty()) return printMisuse(why);
   const bool ofJob = !wanted.job.job.empty();
   if (ofJob && wanted.pid)
     return printMisuse("--job is for all ranks of a job. Leave out the PID, or use lacuna attach");

@@ -55,8 +55,7 @@ struct TuneOptions {
   std::string budget{kUsualBudget};
   std::optional<double> steps;
   std::vector<std::string> knobs;
-  Target json;
-  std::string html;
+  Targets outputs;
 };
 
 struct Plan {
@@ -65,7 +64,7 @@ struct Plan {
   std::uint32_t steps = kUsualSteps;
   bool stepsGiven = false;
   double budgetSeconds = 0;
-  std::optional<OutputFile> json, html;
+  std::vector<OutputFile> outputs;
 };
 
 /// A folder of its own below the temporary one, gone with this.
@@ -122,7 +121,7 @@ class RealMachine : public tune::Machine {
     std::vector<std::string> command{self, "run",           "-q", "--no-report", "--force", "--torch",
                                      "-o", trace_.string(), "--"};
     command.insert(command.end(), plan_.command.begin(), plan_.command.end());
-    say(fmt::format("recording {} steps", kWarmUp + plan_.steps));
+    report(fmt::format("recording {} steps", kWarmUp + plan_.steps));
     auto options = optionsFor(std::move(command), {}, "record");
     options.graceNs = kRecorderGraceNs;
     const auto trial = runTrial(options);
@@ -149,9 +148,9 @@ class RealMachine : public tune::Machine {
     } else {
       out.measured = measuredOf(*trial, last);
     }
-    say(fmt::format("  {}: {}", what,
-                    out.measured ? prof::timeText(static_cast<std::int64_t>(out.measured->nsPerStep)) + " a step"
-                                 : analyzer::oneLine(out.failure)));
+    report(fmt::format("  {}: {}", what,
+                       out.measured ? prof::timeText(static_cast<std::int64_t>(out.measured->nsPerStep)) + " a step"
+                                    : analyzer::oneLine(out.failure)));
     return out;
   }
 
@@ -161,7 +160,7 @@ class RealMachine : public tune::Machine {
 
   double secondsLeft() override { return plan_.budgetSeconds - seconds(); }
 
-  void say(std::string_view text) override {
+  void report(std::string_view text) override {
     const auto left = static_cast<std::int64_t>(std::max(0.0, secondsLeft()));
     fmt::print(stderr, "lacuna: [{}:{:02} left] {}\n", left / 60, left % 60, text);
   }
@@ -229,7 +228,7 @@ class RealMachine : public tune::Machine {
           most < kLeastSteps ? "Let it train longer, with more epochs or more data" : "Give it fewer --steps")};
     }
     plan_.steps = static_cast<std::uint32_t>(most);
-    say(fmt::format("the program makes {} steps, so {} are measured", made, most));
+    report(fmt::format("the program makes {} steps, so {} are measured", made, most));
     return {};
   }
 
@@ -287,23 +286,20 @@ prof::Result<Plan> planOf(const TuneOptions& options, std::vector<std::string> l
     plan.steps = static_cast<std::uint32_t>(*options.steps);
     plan.stepsGiven = true;
   }
-  for (const auto& [name, file] : {std::pair(&options.json.path, &plan.json), std::pair(&options.html, &plan.html)}) {
-    if (name->empty()) continue;
-    auto checked = OutputFile::check({*name, options.json.force});
+  for (const std::string& path : options.outputs.paths) {
+    auto checked = OutputFile::check({path, options.outputs.force});
     if (!checked) return checked.error();
-    *file = *std::move(checked);
+    plan.outputs.push_back(*std::move(checked));
   }
   return plan;
 }
 
 prof::Status writeFiles(const Plan& plan, const tune::Session& session, const tune::Result& result) {
-  if (plan.json) {
-    if (auto status = plan.json->writeText(tune::jsonOf(session, result)); !status) return status;
-    printWritten(plan.json->name());
-  }
-  if (plan.html) {
-    if (auto status = plan.html->writeText(tune::htmlOf(session, result)); !status) return status;
-    printWritten(plan.html->name());
+  for (const OutputFile& output : plan.outputs) {
+    const bool isPage = output.name().ends_with(".html");
+    if (auto status = output.writeText(isPage ? tune::htmlOf(session, result) : tune::jsonOf(session, result)); !status)
+      return status;
+    printWritten(output.name());
   }
   return {};
 }
@@ -364,8 +360,10 @@ void addTune(CLI::App& app, int& exitCode) {
         }
         return names;
       });
-  addTarget(command, options->json, "Write what was tried as JSON too (docs/tune.md)").typeName("FILE");
-  command.option("--html", options->html, "And as a page").typeName("FILE").notEmpty();
+  addTargets(
+      command, options->outputs,
+      "Write what was tried too: as a page where OUT ends in .html, else as JSON (docs/tune.md); may be repeated");
+  command.formerly("--html", "-o", [options](const std::string& path) { options->outputs.paths.push_back(path); });
   command.does([options, command, &exitCode] { exitCode = tuneCommand(*options, command.remaining()); });
 }
 

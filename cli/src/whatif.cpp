@@ -46,12 +46,13 @@ void printText(const analyzer::Prediction& prediction, bool steps) {
   fmt::print("{}predicted  {:>12}{}{}, {} {}\n", s.bold, prof::timeText(prediction.predictedNsPerStep), s.reset, per,
              prediction.gainNs() >= 0 ? "faster by" : "slower by", prof::shareText(std::abs(prediction.gainShare())));
   if (prediction.lowNsPerStep != prediction.highNsPerStep) {
-    fmt::print("between    {:>12} and {}{}{}\n", prof::timeText(prediction.lowNsPerStep),
-               prof::timeText(prediction.highNsPerStep), steps ? " in 19 of 20 runs" : "",
-               surenessOf(prediction, steps));
+    fmt::print("between    {}\n", fitted(fmt::format("{:>12} and {}{}{}", prof::timeText(prediction.lowNsPerStep),
+                                                     prof::timeText(prediction.highNsPerStep),
+                                                     steps ? " in 19 of 20 runs" : "", surenessOf(prediction, steps)),
+                                         11));
   }
   for (const std::string& note : prediction.notes)
-    fmt::print("{}note       {}{}\n", s.dim, analyzer::oneLine(note), s.reset);
+    fmt::print("{}note       {}{}\n", s.dim, fitted(analyzer::oneLine(note), 11), s.reset);
 }
 
 void printJson(const analyzer::Prediction& prediction, bool steps, bool explain) {
@@ -67,11 +68,18 @@ void printJson(const analyzer::Prediction& prediction, bool steps, bool explain)
 }
 
 /// Steps are replayed as far as there is time for; without any it is all of the trace or nothing.
-std::string nothingToReplay(std::string_view file, bool devices, bool steps) {
+std::string nothingToReplay(std::string_view file, bool devices, bool steps, bool lacksWork) {
   if (!devices) {
     return fmt::format(
         "{}: no device did any work in this trace, so there is nothing to replay; record the device too (lacuna doctor "
         "lists what is missing)",
+        file);
+  }
+  if (lacksWork) {
+    return fmt::format(
+        "{}: every step has graph replays of which the trace lacks work, so nothing shows how long a step takes; "
+        "record "
+        "fewer steps with larger buffers (lacuna report --section graphs lists what is missing)",
         file);
   }
   if (steps) {
@@ -110,7 +118,8 @@ int run(const WhatIfOptions& options) {
   if (!analysis) return printError(analysis.error().message);
   const auto simulator = analyzer::Simulator::create(*analysis);
   if (!simulator)
-    return printError(nothingToReplay(options.file, !analysis->devices.empty(), !analysis->steps.all.empty()));
+    return printError(nothingToReplay(options.file, !analysis->devices.empty(), !analysis->steps.all.empty(),
+                                      analysis->of<analyzer::UnknownPlaces>().unrecordedNs > 0));
   for (const analyzer::Change& change : changes) {
     if (const auto fits = simulator->check(change); !fits) return printError(fits.error().message);
   }

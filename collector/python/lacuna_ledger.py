@@ -51,10 +51,10 @@ class Ledger:
             if count & (count - 1):
                 self.write(key, count)
             if self.path is None:
-                self.say(key, count)
+                self.print_outcome(key, count)
 
     @staticmethod
-    def say(key, count):
+    def print_outcome(key, count):
         setting, outcome, thing, was, site, why = key
         words = {APPLIED: f"(was {was})", SAME: "(was so already)", REFUSED: f"left out: {why}"}[outcome]
         place = f" ({site})" if site else ""

@@ -115,11 +115,11 @@ class Modes:
             return None
         return "on" if self.torch.backends.cudnn.benchmark else "off"
 
-    def tell(self):
+    def report(self):
         try:
             found = {"debug": self.debug(), "autotune": self.autotune()}
         except Exception:  # a version of PyTorch that keeps them elsewhere; the program goes on
-            self.tell = lambda: None
+            self.report = lambda: None
             return
         for name, value in found.items():
             if value is not None and self.reported.get(name) != value:
@@ -136,7 +136,7 @@ def install_backward(torch, emitter, steps):
     @functools.wraps(original)
     def backward(*arguments, **named):
         steps.begin()
-        modes.tell()
+        modes.report()
         with Phase(emitter, b"backward", "gradient"):
             return original(*arguments, **named)
 
@@ -224,7 +224,7 @@ def install_garbage_collection(emitter):
 def attribute_memory(emitter, optimizer):
     """After an optimizer's first step it is known what its long-lived memory is for."""
 
-    def say(tensor, role, name):
+    def announce(tensor, role, name):
         storage = tensor.untyped_storage()
         device = tensor.device.index if tensor.device.type == "cuda" else -1
         emitter.tensor(storage.data_ptr(), storage.nbytes(), ROLES[role], device or 0 if device != -1 else -1, name)
@@ -233,9 +233,9 @@ def attribute_memory(emitter, optimizer):
         for number, group in enumerate(optimizer.param_groups):
             for position, parameter in enumerate(group["params"]):
                 name = f"group{number}.{position}"
-                say(parameter, "parameter", name.encode())
+                announce(parameter, "parameter", name.encode())
                 for key, value in optimizer.state.get(parameter, {}).items():
                     if hasattr(value, "untyped_storage") and value.numel() > 1:
-                        say(value, "optimizer", f"{name}.{key}".encode())
+                        announce(value, "optimizer", f"{name}.{key}".encode())
     except Exception:  # exotic tensors have no storage; their memory keeps the role of its phase
         pass

@@ -71,7 +71,7 @@ class Trace:
         """The report as a page that needs no other file."""
         with tempfile.TemporaryDirectory() as folder:
             page = os.path.join(folder, "report.html")
-            call("report", "--html", page, self._file())
+            call("report", "-o", page, self._file())
             return pathlib.Path(page).read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:

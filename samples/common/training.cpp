@@ -31,11 +31,14 @@ Flags& addUpdateFlags(Flags& flags) {
             "products, convolutions and attention through oneDNN, or in plain loops (slow)", "tuned|reference");
 }
 
+Flags& addPrecisionFlag(Flags& flags) {
+  return flags.knob("amp", "off", "type of products and convolutions; f16 with a scaled loss; on: bf16",
+                    "off|on|bf16|f16");
+}
+
 Flags& addNetworkFlags(Flags& flags) {
-  return flags
-      .knob("checkpoint", "off", "keep the inputs of blocks alone, and compute them once more in the backward",
-            "on|off")
-      .knob("amp", "off", "products and convolutions in bf16", "on|off");
+  return addPrecisionFlag(flags.knob(
+      "checkpoint", "off", "keep the inputs of blocks alone, and compute them once more in the backward", "on|off"));
 }
 
 Flags& addTrainingFlags(Flags& flags, const char* steps, const char* batch, const char* rate) {
@@ -90,6 +93,13 @@ void Training::run() {
       std::fflush(stdout);
     }
   }
+}
+
+MixedPrecision::MixedPrecision(const Flags& flags)
+    : scaler({.enabled = flags.text("amp") == "f16"}), type_(flags.text("amp")) {}
+
+rt::Autocast MixedPrecision::cast() const {
+  return type_ == "off" ? rt::Autocast(false) : rt::Autocast(type_ == "f16" ? rt::DType::F16 : rt::DType::BF16);
 }
 
 void describe(const char* what, const rt::nn::Module& net) {

@@ -4,9 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "common/flags.h"
+#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/data.h"
+#include "lacuna/runtime/grad_scaler.h"
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/optim.h"
 
@@ -17,6 +20,8 @@ namespace lacuna::samples {
 Flags& addLoaderFlags(Flags& flags, const char* workers);
 /// The knobs of what follows a forward, `zero_grad`, `optimizer.fused` and `debug`, and `backend`.
 Flags& addUpdateFlags(Flags& flags);
+/// `amp`, see MixedPrecision.
+Flags& addPrecisionFlag(Flags& flags);
 /// `checkpoint` and `amp`, of networks that can be computed so.
 Flags& addNetworkFlags(Flags& flags);
 /// steps, batch, rate, seed, device, log and the knobs of loader, gradients and optimizer.
@@ -33,6 +38,18 @@ struct Training {
   bool oneBatch = false;  ///< the first batch again and again
   std::function<rt::Tensor(std::int64_t step, rt::Batch& batch)> step = {};
   void run();
+};
+
+/// The flag `amp`: the types of forwards, and the scaling of losses that f16 needs.
+class MixedPrecision {
+ public:
+  explicit MixedPrecision(const Flags& flags);
+  /// For the scope of a forward.
+  [[nodiscard]] rt::Autocast cast() const;
+  rt::optim::GradScaler scaler;  ///< enabled for f16
+
+ private:
+  std::string type_;
 };
 
 /// Prints the network's size, for the start of a run.

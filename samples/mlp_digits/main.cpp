@@ -19,7 +19,7 @@ using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
   Flags flags(
-      "Trains a small network to read digits of 8 × 8 pixels, and says how many of the held-out ones it reads.");
+      "Trains a small network to read digits of 8 × 8 pixels, and prints how many of the held-out ones it reads.");
   flags.add("steps", "1000", "training steps")
       .knob("batch", "64", "pictures per step")
       .add("hidden", "128", "width of the two hidden layers")
@@ -28,7 +28,7 @@ Flags parseFlags(int argc, char** argv) {
       .add("device", "cpu", "where to train", "cpu")
       .add("data", "", "digits.csv or digits.csv.gz of scikit-learn; synthetic digits without it")
       .add("log", "100", "steps between two lines of progress");
-  samples::addUpdateFlags(samples::addLoaderFlags(flags, "0"));
+  samples::addPrecisionFlag(samples::addUpdateFlags(samples::addLoaderFlags(flags, "0")));
   flags.parse(argc, argv);
   return flags;
 }
@@ -45,16 +45,19 @@ void train(rt::nn::Module& net, std::shared_ptr<const Digits> digits, const Flag
   rt::optim::Sgd optimizer(net.parameters(), {.rate = flags.number("rate"), .momentum = 0.9});
   optimizer.setFused(flags.on("optimizer.fused"));
   rt::optim::Schedule schedule(optimizer, rt::optim::cosineDecay(flags.integer("steps", 1)));
+  samples::MixedPrecision mixed(flags);
   samples::Training training{flags};
   training.dataset = std::make_shared<samples::DigitDataset>(std::move(digits));
   training.step = [&](std::int64_t, rt::Batch& batch) {
     rt::Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
+      const rt::Autocast cast = mixed.cast();
       loss = rt::crossEntropy(net(batch[0]), batch[1]);
     }
-    loss.backward();
-    optimizer.step();
+    mixed.scaler.scale(loss).backward();
+    mixed.scaler.step(optimizer);
+    mixed.scaler.update();
     schedule.step();
     optimizer.zeroGrad(flags.text("zero_grad") == "none");
     return loss;

@@ -6,7 +6,6 @@
 #include "common/image_files.h"
 #include "common/pictures.h"
 #include "common/training.h"
-#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/random.h"
 #include "models/resnet.h"
@@ -17,7 +16,7 @@ using namespace lacuna;
 using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
-  Flags flags("Trains a residual network to tell classes of pictures apart: ten of 32×32, or those of a folder.");
+  Flags flags("Trains a residual network to distinguish classes of pictures: ten of 32×32, or those of a folder.");
   samples::addTrainingFlags(flags, "100", "64", "0.05")
       .add("depth", "18", "layers", "18|34|50|101")
       .add("width", "64", "channels of the first stage")
@@ -64,6 +63,7 @@ void run(const Flags& flags) {
   samples::describe(("ResNet-" + flags.text("depth")).c_str(), *net);
   rt::optim::Sgd optimizer(net->parameters(), {.rate = flags.number("rate"), .momentum = 0.9});
   optimizer.setFused(flags.on("optimizer.fused"));
+  samples::MixedPrecision mixed(flags);
   samples::Training training{flags};
   training.dataset = source.pictures;
   training.oneBatch = flags.on("overfit");
@@ -71,11 +71,12 @@ void run(const Flags& flags) {
     rt::Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
-      const rt::Autocast cast(flags.on("amp"));
+      const rt::Autocast cast = mixed.cast();
       loss = rt::crossEntropy((*net)(batch[0]), batch[1]);
     }
-    loss.backward();
-    optimizer.step();
+    mixed.scaler.scale(loss).backward();
+    mixed.scaler.step(optimizer);
+    mixed.scaler.update();
     optimizer.zeroGrad(flags.text("zero_grad") == "none");
     return loss;
   };

@@ -5,7 +5,6 @@
 #include "common/image_files.h"
 #include "common/pictures.h"
 #include "common/training.h"
-#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
@@ -20,7 +19,7 @@ using samples::Flags;
 
 Flags parseFlags(int argc, char** argv) {
   Flags flags(
-      "Trains StyleGAN2's discriminator to tell drawn pictures from those of a generator, which is trained too if "
+      "Trains StyleGAN2's discriminator to separate drawn pictures from those of a generator, which is trained too if "
       "asked.");
   samples::addTrainingFlags(flags, "20", "4", "0.002")
       .add("data", "", "a folder with folders of JPEGs and PNGs, one or more; drawn pictures without it")
@@ -48,7 +47,8 @@ class Duel {
         discriminator_(samples::makeStyleGan2Discriminator(optionsOf(flags))),
         generator_(samples::makeStyleGan2Generator(optionsOf(flags))),
         discriminatorStep_(discriminator_->parameters(), adam(flags)),
-        generatorStep_(generator_->parameters(), adam(flags)) {
+        generatorStep_(generator_->parameters(), adam(flags)),
+        mixed_(flags) {
     discriminator_->nameTree("discriminator");
     generator_->nameTree("generator");
     discriminatorStep_.setFused(flags.on("optimizer.fused"));
@@ -85,12 +85,12 @@ class Duel {
     Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
-      const rt::Autocast cast(flags_.on("amp"));
+      const rt::Autocast cast = mixed_.cast();
       loss = rt::mean(rt::softplus(-(*discriminator_)(fakes(count))));
     }
-    loss.backward();
+    mixed_.scaler.scale(loss).backward();
     wantGradients(*discriminator_, true);
-    generatorStep_.step();
+    mixed_.scaler.step(generatorStep_);
     zero();
   }
 
@@ -98,7 +98,7 @@ class Duel {
     Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
-      const rt::Autocast cast(flags_.on("amp"));
+      const rt::Autocast cast = mixed_.cast();
       Tensor fake;
       {
         const rt::NoGrad guard;
@@ -110,8 +110,9 @@ class Duel {
       if (weight != 0 && number % every == 0)
         loss = loss + gradientPenalty(*discriminator_, pictures) * (weight * static_cast<double>(every));
     }
-    loss.backward();
-    discriminatorStep_.step();
+    mixed_.scaler.scale(loss).backward();
+    mixed_.scaler.step(discriminatorStep_);
+    mixed_.scaler.update();
     zero();
     return loss;
   }
@@ -125,6 +126,7 @@ class Duel {
   const Flags& flags_;
   std::shared_ptr<rt::nn::Module> discriminator_, generator_;
   rt::optim::Adam discriminatorStep_, generatorStep_;
+  samples::MixedPrecision mixed_;
 };
 
 std::shared_ptr<const rt::Dataset> picturesOf(const Flags& flags, std::uint64_t seed) {

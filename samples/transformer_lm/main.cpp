@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "common/training.h"
-#include "lacuna/runtime/autocast.h"
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
@@ -66,17 +65,19 @@ void run(const Flags& flags) {
   samples::describe("transformer", *net);
   rt::optim::AdamW optimizer(net->parameters(), {.rate = flags.number("rate")});
   optimizer.setFused(flags.on("optimizer.fused"));
+  samples::MixedPrecision mixed(flags);
   samples::Training training{flags};
   training.dataset = samples::windows(text, context);
   training.step = [&](std::int64_t, rt::Batch& batch) {
     rt::Tensor loss;
     {
       const rt::PhaseScope forward(rt::Phase::Forward);
-      const rt::Autocast cast(flags.on("amp"));
+      const rt::Autocast cast = mixed.cast();
       loss = rt::crossEntropy((*net)(batch[0]).view({-1, vocabulary}), batch[1].flatten());
     }
-    loss.backward();
-    optimizer.step();
+    mixed.scaler.scale(loss).backward();
+    mixed.scaler.step(optimizer);
+    mixed.scaler.update();
     optimizer.zeroGrad(flags.text("zero_grad") == "none");
     return loss;
   };

@@ -21,7 +21,7 @@ COSTLY = ("SELECT json_extract(replace(hex(zeroblob(50000)), '0', '['), '$')", "
           "SELECT replace(hex(zeroblob(400000000)), '0', 'abcdefgh')", "SELECT 'a' LIKE replace(hex(zeroblob(20000)), '0', '%a')", "SELECT 1; SELECT 2")
 FORMATS = {"lcn": None, "chrome": lambda data: verdict.strict_json(data, repeated_keys=True), "perfetto": None, "nsys": None, "folded": verdict.stacks,
            "speedscope": verdict.strict_json, "csv": verdict.table, "table-json": None}
-SECTIONS = ("summary", "ledger", "causes", "findings", "devices", "steps", "kernels", "sequences", "operators", "ranges", "python", "calls", "launches", "loader", "memory", "communication", "copies",
+SECTIONS = ("summary", "ledger", "causes", "findings", "devices", "steps", "kernels", "sequences", "graphs", "operators", "ranges", "python", "calls", "launches", "loader", "memory", "communication", "copies",
             "efficiency")
 CAUSES = ("compute", "exposed_communication", "exposed_copy", "profiler", "synchronisation", "loader_wait", "driver_call", "off_cpu", "host_work", "launch", "dependency", "unknown")
 CHANGES = ("loader.workers=4", "loader.workers=0", "loader.workers=1000000", "loader.prefetch=8", "loader.pin=on", "static_graph=on", "fuse=on", "amp=bf16", "autotune=on", "zero_grad=none",
@@ -89,7 +89,7 @@ def making_commands(kind, can_hide):
 def of_report(rng):
     yield Command(["report", "MUTANT"])
     yield Command(["report", "--json", "MUTANT"], printed=verdict.strict_json)
-    yield Command(["report", "MUTANT", "--html", "out/page.html"], writes={"page.html": verdict.page})
+    yield Command(["report", "MUTANT", "-o", "out/page.html"], writes={"page.html": verdict.page})
     for section in rng.sample(SECTIONS, 4):
         yield Command(["report", "MUTANT", "--section", section, "--width", str(rng.choice((40, 61, 100, 200)))])
     yield Command(["report", "MUTANT", "--section", ",".join(SECTIONS), "--steps", rng.choice(("0:1", "1:3", "0:99999999999", "2:", "5:2"))])
@@ -135,8 +135,8 @@ def of_others(rng):
     yield Command(["diff", "MUTANT", "MUTANT", "--json"], printed=verdict.strict_json)
     yield Command(["diff", *rng.sample(("GOOD", "MUTANT"), 2), "--rows", rng.choice(("0", "3", "2147483647"))])
     junit = {"junit.xml": verdict.xml_document}
-    yield Command(["check", "MUTANT", "--baseline", "GOOD", "--github", "--junit", "out/junit.xml"], codes=(0, 1, 2, 3), silent=(1,), writes=junit)
-    yield Command(["check", "GOOD", "--baseline", "MUTANT", "--noise", "RANK", "--junit", "out/junit.xml"], codes=(0, 1, 2, 3), silent=(1,), writes=junit)
+    yield Command(["check", "MUTANT", "--baseline", "GOOD", "--github", "-o", "out/junit.xml"], codes=(0, 1, 2, 3), silent=(1,), writes=junit)
+    yield Command(["check", "GOOD", "--baseline", "MUTANT", "--noise", "RANK", "-o", "out/junit.xml"], codes=(0, 1, 2, 3), silent=(1,), writes=junit)
     yield Command(["merge", "MUTANT", "GOOD", "-o", "out/merged.lcn"], writes={"merged.lcn": None})
     form = rng.choice(("lcn", "chrome", "perfetto", "nsys"))
     yield Command(["merge", *rng.sample(("MUTANT", "RANK", "GOOD"), 3), "-o", "out/merged", "--to", form], writes={"merged": FORMATS[form]})
@@ -156,7 +156,7 @@ def refused(rng):
     there = rng.choice(("GOOD", "RANK"))
     yield Command(rng.choice((["merge", "MUTANT", "GOOD", "-o", there], ["merge", "GOOD", "MUTANT", "--force", "-o", "MUTANT"], ["merge", "MUTANT", "GOOD", "RANK", "--force", "-o", "GOOD"],
                               ["convert", "-q", "MUTANT", "-o", there], ["convert", "-q", "MUTANT", "--force", "-o", "MUTANT", "--to", "lcn"], ["recover", "MUTANT", "-o", there],
-                              ["recover", "MUTANT", "--force", "-o", "MUTANT"], ["report", "MUTANT", "--html", there])), codes=(1, 2))
+                              ["recover", "MUTANT", "--force", "-o", "MUTANT"], ["report", "MUTANT", "-o", there])), codes=(1, 2))
 
 
 def of_gui(number):

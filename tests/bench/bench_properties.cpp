@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Draws made-up runs by seed and counts the predictions about them that break a rule. More speed gains no less. No
 /// change gains more than it takes away. A change of nothing gains nothing. Prints each that does, and with --write
-/// leaves the trace of its run in a folder, for `lacuna whatif --explain`.
+/// leaves the traces of its run in a folder, for `lacuna whatif --explain`.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -47,12 +47,16 @@ bool readOptions(int argc, char** argv, Options& options) {
   return true;
 }
 
-bool writeRun(const std::string& folder, std::uint64_t seed) {
-  const auto store = lacuna::test::makeRun(lacuna::test::drawnPlan(seed));
-  const std::string path = fmt::format("{}/seed{}.lcn", folder, seed);
-  const auto status = lacuna::analyzer::exportTrace(*store, path, lacuna::analyzer::Format::Lcn);
+bool writeRun(const std::string& path, const lacuna::test::RunPlan& plan) {
+  const auto status = lacuna::analyzer::exportTrace(*lacuna::test::makeRun(plan), path, lacuna::analyzer::Format::Lcn);
   if (!status) fmt::print(stderr, "bench_properties: {}\n", status.error().message);
   return status.ok();
+}
+
+bool writeRuns(const std::string& folder, std::uint64_t seed) {
+  const lacuna::test::RunPlan plan = lacuna::test::drawnPlan(seed);
+  return writeRun(fmt::format("{}/seed{}.lcn", folder, seed), plan) &&
+         writeRun(fmt::format("{}/seed{}-stretched.lcn", folder, seed), lacuna::test::stretched(plan));
 }
 
 void print(bool json, std::string_view name, std::uint64_t value) {
@@ -78,7 +82,7 @@ int main(int argc, char** argv) {
     for (const std::string& line : lines) fmt::print(stderr, "seed {}: {}\n", seed, line);
     broken += lines.size();
     runs += lines.empty() ? 0 : 1;
-    if (!lines.empty() && !options.folder.empty() && !writeRun(options.folder, seed)) return 1;
+    if (!lines.empty() && !options.folder.empty() && !writeRuns(options.folder, seed)) return 1;
   }
   print(options.json, "properties.seeds", options.seeds);
   print(options.json, "properties.broken_runs", runs);

@@ -123,7 +123,7 @@ def made_up(folder):
 
 
 def check_misuse(file):
-    for words in (("0",), ("-1",), ("x",), ("1", "--section", "memory"), ("1", "--html", "page.html"), ("1", "--list-findings")):
+    for words in (("0",), ("-1",), ("x",), ("1", "--section", "memory"), ("1", "-o", "page.html"), ("1", "--list-findings")):
         done = lacuna("report", file, "--explain", *words)
         check(done.returncode == 2 and not done.stdout and done.stderr, f"--explain {words}: {done.returncode}")
 

@@ -175,7 +175,7 @@ class Tags(html.parser.HTMLParser):
 
 def check_page(trace, folder):
     out = os.path.join(folder, "page.html")
-    run("report", trace, "--html", out)
+    run("report", trace, "-o", out)
     if not check(os.path.exists(out), "there is a page"):
         return
     page = open(out, "rb").read()
@@ -224,7 +224,7 @@ def check_junit(folder):
     for written, shown in KERNELS:
         slow, fast = (write_steps(os.path.join(folder, f"{length}.json"), written, length) for length in (400, 200))
         out = os.path.join(folder, "junit.xml")
-        done = run("check", slow, "--baseline", fast, "--junit", out, "--force", "--github")
+        done = run("check", slow, "--baseline", fast, "-o", out, "--force", "--github")
         text = open(out, "rb").read()
         check_text(text, "a result as JUnit")
         check_text(done.stdout, "a check")

@@ -45,8 +45,8 @@ constexpr std::array kWritings = {
     Writing{"generate -o @ --events 100", 1},
     Writing{"recover a.lcn -o @", 1},
     Writing{"recover --keep run.recording -o @", 1},
-    Writing{"report a.lcn --html @", 1},
-    Writing{"check a.lcn --baseline b.lcn --junit @", 3},
+    Writing{"report a.lcn -o @", 1},
+    Writing{"check a.lcn --baseline b.lcn -o @", 3},
     Writing{"calibrate --python /nonexistent -o @", 1},
 };
 
@@ -150,7 +150,7 @@ TEST_F(OutputFiles, TheFormerSpellingIsRefusedWithTheNewOne) {
 TEST_F(OutputFiles, ForceWithoutAFileToWriteIsMisuse) {
   for (const char* words : {"report a.lcn --force", "check a.lcn --baseline b.lcn --force"}) {
     EXPECT_EQ(lacuna(words), 2) << words;
-    EXPECT_THAT(errorText(), HasSubstr("--force is for the file that --")) << words;
+    EXPECT_THAT(errorText(), HasSubstr("--force is for the file that -o writes")) << words;
   }
 }
 

@@ -46,8 +46,8 @@ def writers(inputs):
     yield [LACUNA, "merge", trace, other, "-o", "merged.lcn"], "merged.lcn"
     yield [LACUNA, "generate", "-o", "made.lcn", "--events", "500000"], "made.lcn"
     yield [LACUNA, "recover", cut, "-o", "recovered.lcn"], "recovered.lcn"
-    yield [LACUNA, "report", trace, "--html", "page.html"], "page.html"
-    yield [LACUNA, "check", trace, "--baseline", other, "--junit", "junit.xml"], "junit.xml"
+    yield [LACUNA, "report", trace, "-o", "page.html"], "page.html"
+    yield [LACUNA, "check", trace, "--baseline", other, "-o", "junit.xml"], "junit.xml"
     if GUI:
         yield [GUI, trace, "--screenshot", "picture.png"], "picture.png"
 

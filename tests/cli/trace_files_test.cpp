@@ -317,7 +317,7 @@ TEST_F(TraceFiles, InfoKeepsNamesOfUnknownTablesOnTheirLines) {
   writer->appendColumns(odd, data, values.size());
   ASSERT_TRUE(writer->finish().ok());
   ASSERT_EQ(lacuna("info run.lcn --encodings"), 0) << errorText();
-  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("odd table name  3 rows"), HasSubstr("\n  a b c "),
+  EXPECT_THAT(printed(), testing::AllOf(HasSubstr("odd table name  3 rows"), HasSubstr("\n a b c "),
                                         testing::Not(HasSubstr("\t"))));
 }
 
@@ -511,8 +511,8 @@ TEST_F(TraceFiles, APlaceThatHoldsNoFileIsReportedBeforeTheWorkWithARemedy) {
   expect("merge run.lcn run.lcn -o folder --to lcn", "folder: is a folder; name a file in it to write");
   expect("generate -o folder --events 10", "is a folder");
   expect("recover run.lcn -o folder", "is a folder");
-  expect("report run.lcn --html folder", "is a folder");
-  expect("check run.lcn --baseline run.lcn --junit folder", "is a folder");
+  expect("report run.lcn -o folder", "is a folder");
+  expect("check run.lcn --baseline run.lcn -o folder", "is a folder");
   expect("convert run.lcn -o /dev/full --to chrome",
          "/dev/full: cannot be written: No space left on device; free some space");
 }
@@ -597,7 +597,7 @@ TEST_F(TraceFiles, EveryCommandWorksInTheSandbox) {
     EXPECT_EQ(lacuna(std::string("convert run.lcn -q --sandbox on -o ") + to), 0) << errorText();
   }
   for (const char* file : {"run.lcn", "run.json", "run.json.gz", "run.pftrace", "run.sqlite"}) {
-    EXPECT_EQ(lacuna(std::string("report --sandbox on --html page.html --force ") + file), 0) << errorText();
+    EXPECT_EQ(lacuna(std::string("report --sandbox on -o page.html --force ") + file), 0) << errorText();
     EXPECT_EQ(lacuna(std::string("query --sandbox on ") + file + " 'SELECT count(*) FROM kernel'"), 0) << errorText();
   }
   EXPECT_EQ(lacuna("whatif run.lcn --sandbox on 'kernel:*0.5'"), 0) << errorText();
@@ -635,7 +635,7 @@ TEST_F(TraceFiles, AReportKeepsNamesOnTheirLinesWhateverTheyHold) {
   EXPECT_THAT(printed(), testing::AllOf(HasSubstr("odd \\x1b[2Jname"), testing::Not(HasSubstr("\033"))));
 }
 
-TEST_F(TraceFiles, ACauseTellsWhenItsLongestStretchesBegin) {
+TEST_F(TraceFiles, ACauseShowsWhenItsLongestStretchesBegin) {
   std::ofstream(folder_ / "gap.json") << R"({"traceEvents": [
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 7000000, "dur": 1, "args": {"correlation": 1}},
 {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 7000005, "dur": 10,
@@ -644,7 +644,7 @@ TEST_F(TraceFiles, ACauseTellsWhenItsLongestStretchesBegin) {
 {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 7000155, "dur": 10,
  "args": {"correlation": 2, "device": 0, "stream": 7}}]})";
   ASSERT_EQ(lacuna("report gap.json --cause launch"), 0) << errorText();
-  EXPECT_THAT(printed(), HasSubstr(" at 0.000100 s  "));
+  EXPECT_THAT(printed(), testing::ContainsRegex("\n longest +at +where\n 50\\.0 µs +0\\.000100 s  cudaLaunchKernel\n"));
   EXPECT_EQ(lacuna("report gap.json --width 300"), 2);
   EXPECT_THAT(errorText(), HasSubstr("--width"));
 }
@@ -741,16 +741,44 @@ TEST_F(TraceFiles, ANumberBelowZeroIsRefusedInWords) {
   EXPECT_FALSE(fs::exists(folder_ / "run.lcn"));
 }
 
+TEST_F(TraceFiles, FormerSpellingsOfOutputsWorkAndPrintTheNewOne) {
+  generate();
+  for (const char* words : {"report run.lcn --html ", "check run.lcn --baseline run.lcn --junit "}) {
+    const std::string former = words;
+    const std::string now = former.substr(0, former.rfind("--")) + "-o ";
+    ASSERT_EQ(lacuna(now + "new.out --force"), 0) << errorText();
+    EXPECT_THAT(errorText(), Not(HasSubstr("warning")));
+    ASSERT_EQ(lacuna(former + "old.out --force"), 0) << errorText();
+    const std::string option = former.substr(former.rfind("--"), former.rfind(' ') - former.rfind("--"));
+    EXPECT_EQ(errorText(), "lacuna: warning: " + option + " is now -o; a later version knows the new spelling alone\n");
+    EXPECT_EQ(read("old.out"), read("new.out"));
+    EXPECT_EQ(lacuna(former + "old.out -o new.out --force"), 2) << words;
+  }
+}
+
+TEST_F(TraceFiles, AReportGoesIntoItsFileInTheFormThatWasAskedFor) {
+  generate();
+  for (const char* form : {"--json", "--csv kernels"}) {
+    ASSERT_EQ(lacuna(std::string("report run.lcn ") + form), 0) << errorText();
+    const std::string text = printed();
+    ASSERT_EQ(lacuna(std::string("report run.lcn --force -o out ") + form), 0) << errorText();
+    EXPECT_EQ(read("out"), text);
+    EXPECT_THAT(printed(), HasSubstr("out: "));
+  }
+  ASSERT_EQ(lacuna("report run.lcn --force -o out"), 0) << errorText();
+  EXPECT_THAT(read("out"), HasSubstr("<html"));
+}
+
 TEST_F(TraceFiles, APageNeverReplacesTheTraceThatItIsOf) {
   generate();
   const std::string before = read("run.lcn");
-  EXPECT_EQ(lacuna("report run.lcn --html ./run.lcn"), 1);
+  EXPECT_EQ(lacuna("report run.lcn -o ./run.lcn"), 1);
   EXPECT_THAT(errorText(), HasSubstr("./run.lcn: is the same file as run.lcn, which is read"));
-  EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn --junit ./run.lcn"), 3);
+  EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn -o ./run.lcn"), 3);
   EXPECT_THAT(errorText(), HasSubstr("run.lcn: is the same file as run.lcn, which is read"));
   EXPECT_EQ(read("run.lcn"), before);
   fs::copy_file(folder_ / "run.lcn", folder_ / "noise.lcn");
-  EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn --noise noise.lcn --junit noise.lcn"), 3);
+  EXPECT_EQ(lacuna("check run.lcn --baseline run.lcn --noise noise.lcn -o noise.lcn"), 3);
   EXPECT_THAT(errorText(), HasSubstr("noise.lcn: is read by this command"));
   EXPECT_EQ(read("noise.lcn"), before);
 }
@@ -779,7 +807,7 @@ TEST_F(TraceFiles, AWordThatNoTraceCouldMakeRightIsMisuse) {
        {std::pair("report run.lcn --section poems", "there is no such section"),
         std::pair("report run.lcn --cause laziness", "there is no such cause"),
         std::pair("report run.lcn --steps many", "expected A:B"), std::pair("whatif run.lcn colour=red", "colour"),
-        std::pair("convert run.lcn -o out.poem", "say what to write with --to"),
+        std::pair("convert run.lcn -o out.poem", "name what to write with --to"),
         std::pair("convert run.lcn -o out.pb", "or by the file's ending: .lcn, .json, .pftrace"),
         std::pair("convert run.lcn -o out.lcn --to poem",
                   "--to poem: there is no such format; there are: lcn, chrome")}) {
@@ -856,10 +884,10 @@ TEST_F(TraceFiles, EveryCommandRefusesWhatIsNoUseInEveryForm) {
                                                          {"none.json", "none.json: the trace has no events"}};
   for (const auto& [file, why] : useless) {
     for (const std::string words :
-         {"report @", "report @ --json", "report @ --html page.html", "whatif @ sync=off", "whatif @ sync=off --json",
+         {"report @", "report @ --json", "report @ -o page.html", "whatif @ sync=off", "whatif @ sync=off --json",
           "query @ 'SELECT 1'", "query @ 'SELECT 1' --json", "convert @ -o out.json", "merge @ run.lcn -o out.lcn",
           "merge run.lcn @ -o out.lcn", "diff @ run.lcn", "diff run.lcn @ --json", "check @ --baseline run.lcn",
-          "check run.lcn --baseline @ --junit result.xml"}) {
+          "check run.lcn --baseline @ -o result.xml"}) {
       std::string command = words;
       command.replace(command.find('@'), 1, file);
       const int exit = lacuna(command);

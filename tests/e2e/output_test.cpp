@@ -352,8 +352,8 @@ TEST_F(OutputTest, AProgramOfAnotherUserIsReportedAsOutOfReach) {
 
 TEST_F(OutputTest, ProgramsThatTheProgramStartsAndNobodyCanRecordAreNamed) {
   shell(program("lacuna") + " doctor --json >doctor.json");
-  const bool kernelTells = textOf("doctor.json").find("the kernel samples call chains") != std::string::npos;
-  if (kernelTells && fs::exists(program("static_program"))) {
+  const bool kernelSamples = textOf("doctor.json").find("the kernel samples call chains") != std::string::npos;
+  if (kernelSamples && fs::exists(program("static_program"))) {
     // Also one that lives for a moment, however often.
     const std::string both = program("static_program") + "; " + program("static_program");
     EXPECT_EQ(WEXITSTATUS(loud("--no-report -o out.lcn -- sh -c '" + both + "; exit 4' 2>stderr.txt")), 4);

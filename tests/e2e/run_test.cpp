@@ -490,7 +490,7 @@ TEST_F(RunTest, BadUseIsReportedClearly) {
   struct Case {
     const char* words;
     int code;
-    const char* says;
+    const char* part;
   };
   const Case cases[] = {
       {"", 2, "no program was given"},
@@ -523,7 +523,7 @@ TEST_F(RunTest, BadUseIsReportedClearly) {
   fs::permissions(folder_ / "damaged", fs::perms::owner_all);
   for (const Case& bad : cases) {
     EXPECT_EQ(WEXITSTATUS(lacuna(bad.words)), bad.code) << bad.words << ": " << errorText();
-    EXPECT_NE(errorText().find(bad.says), std::string::npos) << bad.words << ": " << errorText();
+    EXPECT_NE(errorText().find(bad.part), std::string::npos) << bad.words << ": " << errorText();
     EXPECT_FALSE(fs::exists(folder_ / "out.lcn")) << bad.words;
   }
   expectNothingLeft();

@@ -226,7 +226,7 @@ def subjects(bench):
     for ending in ("lcn", "json", "json.gz", "pftrace", "sqlite", "csv", "folded"):
         yield Subject(f"convert-{ending}", f"out.{ending}", ["convert", "-q", "--force", source, "-o", f"out.{ending}"])
     yield Subject("generate", "out.lcn", ["generate", "--force", "-o", "out.lcn", "--steps", "2"])
-    yield Subject("report", "out.html", ["report", source, "--force", "--html", "out.html"])
+    yield Subject("report", "out.html", ["report", source, "--force", "-o", "out.html"])
     yield Subject("recover-file", "out.lcn", ["recover", "--force", "damaged.lcn", "-o", "out.lcn"], damaged_trace, timeline=True)
     if bench.options.program:
         words = ["recover", "--force", "a.lcn.recording", "-o", "out.lcn"]

@@ -80,7 +80,7 @@ void onCrash(int signal) {
   ::raise(signal);
 }
 
-void sayWhereItCrashes() {
+void printWhereItCrashes() {
   struct sigaction action {};
   action.sa_handler = &onCrash;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
@@ -93,7 +93,7 @@ constexpr int kRounds = 7;
 constexpr int kTimes = 500;  ///< in a round: less than a stream takes before it makes its caller wait
 constexpr int kNodes = 100;
 
-void sayNs(const char* kind, double ns) {
+void printNs(const char* kind, double ns) {
   static const char* before = "{\"ns\": {";
   std::printf("%s\"%s\": %.1f", before, kind, ns);
   before = ", ";
@@ -111,7 +111,7 @@ void cost(const char* kind, int times, int each, Work&& work) {
     round = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / (times * each);
   }
   std::sort(rounds, rounds + kRounds);
-  sayNs(kind, rounds[kRounds / 2]);
+  printNs(kind, rounds[kRounds / 2]);
 }
 
 /// The driver's own call, without linking with it.
@@ -182,7 +182,7 @@ int costs() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  sayWhereItCrashes();
+  printWhereItCrashes();
   if (argc > 1 && std::strcmp(argv[1], "costs") == 0) return costs();
   const int kernels = argc > 1 ? std::atoi(argv[1]) : 1000;
   float* x = nullptr;

@@ -1009,20 +1009,20 @@ class WindowTest : public QObject {
   void aGainWithoutStepsIsOneInAll() {
     analyzer::Finding finding;
     finding.predictedGainNsPerStep = 5'000'000;
-    const auto says = [](const QWidget& widget, const char* words) {
+    const auto shows = [](const QWidget& widget, const char* words) {
       const QList<QLabel*> texts = widget.findChildren<QLabel*>();
       return std::any_of(texts.begin(), texts.end(),
                          [&](const QLabel* text) { return text->text().contains(QLatin1String(words)); });
     };
     const FindingCard ofRun(finding, true, false, true);
-    QVERIFY(says(ofRun, "in all") && !says(ofRun, "step"));
+    QVERIFY(shows(ofRun, "in all") && !shows(ofRun, "step"));
     const FindingCard ofSteps(finding, true, true, true);
-    QVERIFY(says(ofSteps, "per step"));
+    QVERIFY(shows(ofSteps, "per step"));
     FindingPanel panel;
     panel.setFinding(finding, {}, false);
-    QVERIFY(says(panel, "in all") && !says(panel, "step"));
+    QVERIFY(shows(panel, "in all") && !shows(panel, "step"));
     panel.setFinding(finding, {}, true);
-    QVERIFY(says(panel, "a step"));
+    QVERIFY(shows(panel, "a step"));
   }
 
   void aGainOfMemoryAndAnUnpredictedOneAreShown() {

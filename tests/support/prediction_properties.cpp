@@ -42,6 +42,11 @@ class Dice {
 constexpr std::array<std::string_view, 7> kParts{"kernel", "host",    "copy",       "communication",
                                                  "loader", "off-cpu", "start-delay"};
 
+/// More would leave what hardware does: the gap between queued kernels, the time to launch one.
+constexpr double kStretch = 1.5;
+/// The gap that a replay takes where a run shows none.
+constexpr std::int64_t kUnseenGapNs = 1'000;
+
 std::string factorOf(std::string_view part, double factor) {
   return fmt::format("{}*{}", part, factor);
 }
@@ -53,13 +58,18 @@ bool isLess(std::int64_t a, std::int64_t b, std::int64_t stepNs) {
 
 class Properties {
  public:
-  explicit Properties(const Simulator& simulator) : simulator_(simulator) {}
+  /// `stretched` replays the same run with all times `kStretch` times as long. `work` is the device's in a step.
+  Properties(const Simulator& simulator, const Simulator& stretched, std::int64_t work)
+      : simulator_(simulator),
+        stretched_(stretched),
+        gapsNs_(std::llround(kStretch * static_cast<double>(work * kUnseenGapNs)) - work * kUnseenGapNs) {}
 
   std::vector<std::string> broken() {
     nothing();
     for (const std::string_view part : kParts) speed(part);
     together();
     everything();
+    for (const std::string_view part : kParts) scale(part);
     return std::move(broken_);
   }
 
@@ -126,7 +136,23 @@ class Properties {
     }
   }
 
+  /// The unit of time decides nothing. Where a run shows no gap between queued kernels, the gap is a constant.
+  void scale(std::string_view part) {
+    for (const double factor : {0.0, 0.5, 2.0}) {
+      const std::string change = factorOf(part, factor);
+      const std::int64_t alone = simulator_.play(change).gainNs();
+      const std::int64_t gain = std::llround(kStretch * static_cast<double>(alone));
+      const Prediction longer = stretched_.play(change);
+      const std::int64_t least = std::min(gain, longer.gainNs()) + gapsNs_;
+      if (isLess(least, std::max(gain, longer.gainNs()), longer.baseNsPerStep))
+        fail("{} gains {} ns, and {} of {} where all times are {} times as long", change, alone, longer.gainNs(),
+             longer.baseNsPerStep, kStretch);
+    }
+  }
+
   const Simulator& simulator_;
+  const Simulator& stretched_;
+  std::int64_t gapsNs_;  ///< by which a stretched step may miss what the gaps between kernels would be
   std::vector<std::string> broken_;
 };
 
@@ -169,12 +195,25 @@ RunPlan drawnPlan(std::uint64_t seed) {
   return plan;
 }
 
+RunPlan stretched(RunPlan plan) {
+  plan.stretch = kStretch;
+  return plan;
+}
+
 std::vector<std::string> brokenProperties(const RunPlan& plan) {
-  const auto analysis = analyzer::analyse(makeRun(plan));
-  if (!analysis) return {analysis.error().message};
-  const auto simulator = Simulator::create(*analysis);
-  if (!simulator) return {"the run is not replayed"};
-  return Properties(*simulator).broken();
+  std::vector<Simulator> simulators;
+  std::int64_t work = 0;
+  for (const RunPlan& one : {plan, stretched(plan)}) {
+    const auto store = makeRun(one);
+    work = static_cast<std::int64_t>(store->rows<prof::Kernel>() + store->rows<prof::Memset>()) /
+           (plan.steps * plan.ranks);
+    const auto analysis = analyzer::analyse(store);
+    if (!analysis) return {analysis.error().message};
+    auto simulator = Simulator::create(*analysis);
+    if (!simulator) return {"the run is not replayed"};
+    simulators.push_back(*std::move(simulator));
+  }
+  return Properties(simulators[0], simulators[1], work).broken();
 }
 
 }  // namespace lacuna::test

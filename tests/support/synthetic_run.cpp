@@ -3,6 +3,7 @@
 #include "support/synthetic_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,7 @@ class Rank {
     for (int step = 0; step < plan_.steps; ++step) runStep(step);
     for (const std::uint64_t address : held_)
       memory(MemoryAction::Free, address, 0, MemoryRole::Activation, "aten::loss");
-    tellOfOthers();
+    addOtherPrograms();
   }
 
  private:
@@ -151,7 +152,7 @@ class Rank {
     range(thread_, begin, host_, "cpu_op", name, text);
   }
   void setUp();
-  void tellOfOthers();
+  void addOtherPrograms();
   [[nodiscard]] std::int64_t displacedNs(std::int64_t durNs);
   void habits(int step);
   void waitForBatch(int step);
@@ -202,19 +203,19 @@ std::int64_t Rank::displacedNs(std::int64_t durNs) {
   return static_cast<std::int64_t>(static_cast<double>(durNs) * (1 + most * u * u * u));
 }
 
-void Rank::tellOfOthers() {
+void Rank::addOtherPrograms() {
   if (plan_.displaced <= 0 || !plan_.countersOfThreads) return;
   const ThreadId thread(thread_.value + 50);
   out_.append(Thread{.id = thread, .process = process_, .name = out_.intern("cpu:0 queue")});
-  const auto tell = [&](std::uint32_t id, const char* name, double percent, double afterSetUp) {
+  const auto addCounter = [&](std::uint32_t id, const char* name, double percent, double afterSetUp) {
     out_.append(CounterTrack{.id = TrackId(id), .thread = thread, .name = out_.intern(name)});
     for (TimeNs at = 1'000'000; at < host_; at += 10'000'000)
       out_.append(CounterSample{.timeNs = at, .track = TrackId(id), .value = at < setUpUntil_ ? percent : afterSetUp});
   };
   const double wants = 100 * plan_.wanted;
   const double runs = wants * (1 - plan_.displaced), waits = wants * plan_.displaced;
-  tell(1000 + 2 * rank_, "thread CPU", runs, plan_.displacedAtFirst ? wants : runs);
-  tell(1001 + 2 * rank_, "waiting for a core", waits, plan_.displacedAtFirst ? 0 : waits);
+  addCounter(1000 + 2 * rank_, "thread CPU", runs, plan_.displacedAtFirst ? wants : runs);
+  addCounter(1001 + 2 * rank_, "waiting for a core", waits, plan_.displacedAtFirst ? 0 : waits);
 }
 
 void Rank::waitForBatch(int step) {
@@ -240,7 +241,7 @@ void Rank::waitForBatch(int step) {
   }
   loaderRange(thread_, begin, host_, "wait", step);
   if (!plan_.loaderComputes && !plan_.loaderSleeps) return;
-  const double computed = plan_.loaderComputes ? static_cast<double>((step + 1) * plan_.batchNs) : 0;
+  const double computed = plan_.loaderComputes ? static_cast<double>((step + 1) * plan_.batchNs) * plan_.stretch : 0;
   out_.append(CounterSample{.timeNs = host_, .track = TrackId(rank_ + 1), .value = computed});
 }
 
@@ -471,11 +472,38 @@ void Rank::runStep(int step) {
   range(thread_, begin, host_, "step", plan_.numberedSteps ? "batch " + std::to_string(step) : name);
 }
 
+/// As a machine that is slower in everything would have recorded it. What lay inside something else still does.
+class Stretch {
+ public:
+  Stretch(analyzer::StoreBuilder& out, double factor) : factor_(factor) {
+    prof::forEachTable([&]<class Row>() { rows(out.columns<Row>()); });
+  }
+
+ private:
+  [[nodiscard]] TimeNs stretched(TimeNs time) const { return std::llround(factor_ * static_cast<double>(time)); }
+  template <class Columns>
+  void rows(Columns& columns) const {
+    if constexpr (requires { columns.timeNs; }) {
+      for (TimeNs& time : columns.timeNs) time = stretched(time);
+    }
+    if constexpr (requires { columns.durNs; }) {
+      for (std::size_t i = 0; i < columns.durNs.size(); ++i) {
+        const TimeNs start = columns.startNs[i];
+        columns.startNs[i] = stretched(start);
+        columns.durNs[i] = stretched(start + columns.durNs[i]) - columns.startNs[i];
+      }
+    }
+  }
+
+  double factor_;
+};
+
 }  // namespace
 
 std::shared_ptr<const analyzer::Store> makeRun(const RunPlan& plan) {
   analyzer::StoreBuilder out;
   for (int rank = 0; rank < plan.ranks; ++rank) Rank(out, plan, static_cast<std::uint32_t>(rank)).run();
+  if (plan.stretch != 1) Stretch(out, plan.stretch);
   if (plan.hostCores > 0)
     out.append(Environment{.key = out.intern("host.cores"), .value = out.intern(std::to_string(plan.hostCores))});
   if (plan.runsOut)

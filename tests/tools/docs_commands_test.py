@@ -44,7 +44,7 @@ ALLOWED = {
 VALUES = {"PID": UNUSED_PID, "N": "1", "B": "second.lcn", "OUT": "out.lcn", "SELECT …": "SELECT 1", "…": None}
 READS = {".lcn": "first.lcn", ".json.gz": "first.json.gz", ".sqlite": "first.sqlite", ".pickle": "snapshot.pickle"}
 FILES_OF_SYNOPSIS = ("FILE", "IN", "A", "BEFORE", "AFTER")
-WRITES = ("-o", "--output", "--html")
+WRITES = ("-o", "--output")
 RECORDS = ("run", "tune")
 
 

@@ -62,7 +62,7 @@ class Gate:
     def checked(self, run, baseline, *options):
         """Exit code, printed lines, parsed JUnit and the annotations."""
         junit = os.path.join(self.folder, "junit.xml")
-        done = self("check", run, "--baseline", baseline, "--force", "--junit", junit, "--github", *options)
+        done = self("check", run, "--baseline", baseline, "--force", "-o", junit, "--github", *options)
         lines = done.stdout.splitlines()
         suite = ElementTree.parse(junit).getroot()
         return done.returncode, lines, suite, [line for line in lines if line.startswith("::error")]
@@ -115,7 +115,7 @@ def check_unable(gate, base, folder):
                         "no noise": (base, "--baseline", base, "--noise", text)}.items():
         done = gate("check", *words)
         check(done.returncode == 3 and "text.txt" in done.stderr, f"{what}: {done.returncode} {done.stderr}")
-    done = gate("check", base, "--baseline", base, "--junit", os.path.join(folder, "nowhere", "junit.xml"))
+    done = gate("check", base, "--baseline", base, "-o", os.path.join(folder, "nowhere", "junit.xml"))
     check(done.returncode == 3 and "junit.xml" in done.stderr, f"a result that cannot be written: {done.returncode}")
     check(gate("check", base).returncode == 2, "without a baseline")
     other, more = (write_run(os.path.join(folder, f"same{i}.json"), seed=20 + i) for i in range(2))

@@ -81,7 +81,7 @@ def main():
             sys.exit(77)
         trace, page = os.path.join(folder, "run.lcn"), os.path.join(folder, "page.html")
         subprocess.run([args.lacuna, "generate", "-o", trace, "--steps", "8"], check=True, capture_output=True)
-        subprocess.run([args.lacuna, "report", trace, "--html", page], check=True, capture_output=True)
+        subprocess.run([args.lacuna, "report", trace, "-o", page], check=True, capture_output=True)
         probed = os.path.join(folder, "probed.html")
         with open(page, encoding="utf-8") as plain, open(probed, "w", encoding="utf-8") as out:
             out.write(plain.read().replace("</body>", PROBE + "</body>"))

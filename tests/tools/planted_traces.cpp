@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "lacuna/analyzer/files.h"
+#include "support/graph_program.h"
 #include "support/planted_runs.h"
 
 namespace {
@@ -30,10 +31,30 @@ constexpr std::array kOthers{
     RunPlan{.steps = 40, .cpuDevice = true, .largeBytes = 200 << 20},
 };
 
-bool write(const RunPlan& plan, const std::filesystem::path& path) {
-  const auto status = lacuna::analyzer::exportTrace(*lacuna::test::makeRun(plan), path, lacuna::analyzer::Format::Lcn);
+bool write(const lacuna::analyzer::Store& store, const std::filesystem::path& path) {
+  const auto status = lacuna::analyzer::exportTrace(store, path, lacuna::analyzer::Format::Lcn);
   if (!status) fmt::print(stderr, "planted_traces: {}\n", status.error().message);
   return status.ok();
+}
+bool write(const RunPlan& plan, const std::filesystem::path& path) {
+  return write(*lacuna::test::makeRun(plan), path);
+}
+
+/// Steps that replay two graphs: recorded whole, with losses in some replays, without any work of a graph, and cut off.
+bool writeGraphs(const std::filesystem::path& folder) {
+  lacuna::test::GraphProgram program;
+  program.captures(1, 12, "aten::mm").captures(2, 5, "aten::add");
+  for (int step = 0; step < 20; ++step)
+    program.beginsStep().works(40).replays(1, 12).replays(2, 5).launches().synchronises();
+  program.endStep();
+  const lacuna::test::GraphRecording how{.making = true};
+  lacuna::test::GraphProgram some = program, none = program, cut = program;
+  some.keeps([](int replay, int node) { return replay % 8 != 3 || node < 2; });
+  none.keeps([](int, int) { return false; });
+  cut.recordsUntil(program.deviceUs() - 60);
+  return write(*program.recorded(how), folder / "graphs-whole.lcn") &&
+         write(*some.recorded(how), folder / "graphs-lacking.lcn") &&
+         write(*none.recorded(), folder / "graphs-none.lcn") && write(*cut.recorded(), folder / "graphs-cut.lcn");
 }
 
 }  // namespace
@@ -55,5 +76,5 @@ int main(int argc, char** argv) {
   for (std::uint32_t seed = 0; seed < kByChance; ++seed) {
     if (!write(lacuna::test::anyPlan(seed), folder / fmt::format("chance-{:02}.lcn", seed))) return 1;
   }
-  return 0;
+  return writeGraphs(folder) ? 0 : 1;
 }

@@ -167,7 +167,7 @@ def check_selections_refused(misused, trace, file):
     """A selection of nothing is refused with the reason."""
     misused("steps the wrong way round", 2, ("--steps 2:1", "the first step is behind the last"), "report", trace, "--steps", "2:1")
     misused("no steps at all", 2, ("--steps 0:0", "is empty", "0:1 is that one"), "report", trace, "--steps", "0:0")
-    for option in ("--device", "--steps", "--cause", "--html"):
+    for option in ("--device", "--steps", "--cause", "-o"):
         misused(f"an empty {option}", 2, (option, "the value is empty"), "report", trace, option, "")
     path = file("plain.json", json.dumps({"traceEvents": [kineto("gemm", 0, 100, 7)]}))
     err = misused("a rank where there are none", 1, ("does not name its rank", "--rank 0"), "report", path, "--rank", "0")
@@ -224,10 +224,10 @@ def check_sql_errors(misused, trace):
 
 
 def check_misuse(lacuna, trace, folder):
-    def misused(what, code, says, *words):
+    def misused(what, code, expected, *words):
         got, out, err = run(lacuna, *words)
-        says = (says,) if isinstance(says, str) else says
-        check(got == code and all(word in err for word in says) and "terminate" not in err and not out,
+        expected = (expected,) if isinstance(expected, str) else expected
+        check(got == code and all(word in err for word in expected) and "terminate" not in err and not out,
               f"{what}: exit {got} instead of {code}, with: {err.strip()[:400]}")
         return err
 

@@ -17,6 +17,7 @@
   ANALYSIS(bottleneck)                           \
   BOTH(kernels)                                  \
   BOTH(sequences)                                \
+  SECTION(graphs)                                \
   BOTH(operators)                                \
   ANALYSIS(operatorPatterns)                     \
   ANALYSIS(gradientUse)                          \

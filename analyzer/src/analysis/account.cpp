@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyses/time/chunks.h"
+#include "analyses/work/graph_replays.h"
 #include "analysis/device_ledgers.h"
 #include "analysis/devices.h"
 #include "analysis/host_before_steps.h"
@@ -132,6 +133,9 @@ prof::Status account(Analysis& analysis, WorkProgress& progress, PartList parts)
   auto taken = takenCores(trace, only);
   if (!taken) return taken.error();
   analysis.scope = {only, StepSpans(analysis.steps, analysis.window), std::move(*taken)};
+  auto replays = findGraphReplays(trace);
+  if (!replays) return replays.error();
+  analysis.of<GraphReplays>() = *std::move(replays);
   if (auto status = findWithoutDevices(analysis); !status) return status.error();
   if (!progress.next(kLedgersUntil)) return cancelled();
   if (auto status = accountDevices(analysis, parts, topology, progress); !status) return status.error();

@@ -7,6 +7,7 @@
 
 #include "analyses/disturbance/recording_bands.h"
 #include "analyses/time/chunks.h"
+#include "analyses/work/graph_replays.h"
 #include "analysis/plain_time.h"
 #include "analysis/run_parts.h"
 #include "analysis/segment_collector.h"
@@ -82,7 +83,8 @@ prof::Status accountDevices(Analysis& analysis, PartList parts, const Topology& 
       *analysis.store, coverOf(analysis), [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
         const auto costs = RecordedCosts::load(*analysis.store, eventCost, timeline, window, analysis.scope.taken);
         if (!costs) return costs.error();
-        const LedgerAccountant accountant(timeline, pauses);
+        const std::vector<DeviceSpan> unrecorded = analysis.of<GraphReplays>().unrecordedNear(window);
+        const LedgerAccountant accountant(timeline, pauses, unrecorded);
         for (DeviceLedgers& device : ledgers) {
           if (!progress.at(0)) return cancelled();
           device.add(accountant, window, *costs, collector);

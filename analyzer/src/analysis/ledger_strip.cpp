@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analyses/time/chunks.h"
+#include "analyses/work/graph_replays.h"
 #include "analysis/plain_time.h"
 #include "analysis/work_progress.h"
 #include "lacuna/analyzer/charts.h"
@@ -111,7 +112,8 @@ prof::Result<std::vector<LedgerStrip>> ledgerStrips(const Analysis& analysis, co
   const StepPauses pauses = stepPauses(*analysis.store, analysis.steps);
   const PlainTime plain(analysis.steps.all);
   const auto status = forEachChunk(*store, cover, [&](const Timeline& timeline, TimeWindow window) -> prof::Status {
-    const LedgerAccountant accountant(timeline, pauses);
+    const std::vector<DeviceSpan> unrecorded = analysis.of<GraphReplays>().unrecordedNear(window);
+    const LedgerAccountant accountant(timeline, pauses, unrecorded);
     for (std::size_t i = 0; i < builders.size(); ++i) {
       accountant.account({analysis.devices[i].id, {}}, window, [&](const LedgerSegment& whole) {
         plain.outside(whole, [&](const LedgerSegment& segment) { builders[i].add(segment); });

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "analyses/time/mean_step.h"
+#include "analyses/work/graph_replays.h"
 #include "lacuna/prof/bounds.h"
 
 namespace lacuna::analyzer {
@@ -30,6 +31,7 @@ std::int64_t bandShare(std::int64_t bandNs, std::int64_t partNs, const LedgerSeg
 SegmentCollector::SegmentCollector(Analysis& analysis) : analysis_(analysis), counted_(stepsOfMean(analysis)) {
   countedSteps_ = std::count(counted_.begin(), counted_.end(), true);
   analysis.ledgers.steps.resize(analysis.steps.all.size());
+  analysis.of<GraphReplays>().unknownOfSteps.resize(analysis.steps.all.size());
   analysis.ledgers.bands.steps.resize(analysis.steps.all.size());
 }
 
@@ -42,6 +44,10 @@ void SegmentCollector::add(DeviceAccount& device, const LedgerSegment& segment, 
   if (from >= to) return;
   device.ledger.add(segment.cause, to - from);
   if (segment.cause == Cause::Unknown) addUnknown(from, to);
+  if (segment.unrecorded) {
+    prof::addTo(analysis_.of<UnknownPlaces>().unrecordedNs, to - from);
+    analysis_.of<GraphReplays>().unknownOfRun.add(segment.cause, to - from);
+  }
   if (countedSteps_ == 0) addCall(segment, to - from);
   device.bands.add(segment.cause, bandShare(bandNs, to - from, segment));
   if (segment.cause == Cause::Compute) return;
@@ -128,6 +134,7 @@ void SegmentCollector::addToSteps(const LedgerSegment& segment, std::int64_t ban
     const prof::TimeWindow part{std::max(steps[at].startNs, segment.startNs), std::min(steps[at].endNs, segment.endNs)};
     const TimeNs dur = part.endNs - part.startNs;
     analysis_.ledgers.steps[at].add(segment.cause, dur);
+    if (segment.unrecorded) analysis_.of<GraphReplays>().unknownOfSteps[at].add(segment.cause, dur);
     analysis_.ledgers.bands.steps[at].add(segment.cause, bandShare(bandNs, dur, segment));
     if (!counted_[at]) continue;
     addCall(segment, dur);

@@ -35,7 +35,7 @@ class ChromeExport {
         metadata_(store, places_, event_, sink) {}
 
   prof::Status run() {
-    tellOfOthers();
+    warnOfOtherTables();
     metadata_.writeHead();
     meter_.eachRow<prof::Range>([this](const prof::Range& row) { range(row); });
     meter_.eachRow<prof::ApiCall>([this](const prof::ApiCall& row) { call(row); });
@@ -49,13 +49,13 @@ class ChromeExport {
     meter_.eachRow<prof::CounterSample>([this](const prof::CounterSample& row) { counter(row); });
     meter_.eachRow<prof::Flow>([this](const prof::Flow& row) { flow(row); });
     metadata_.writeTail();
-    tellOfSamples();
+    warnOfLostSamples();
     return meter_.status();
   }
 
  private:
   /// Rows of tables that Chrome JSON has no events for.
-  void tellOfOthers() {
+  void warnOfOtherTables() {
     std::string lost;
     const auto count = [&]<class Row>() {
       if (store_.rows<Row>() == 0) return;
@@ -67,10 +67,11 @@ class ChromeExport {
     count.operator()<prof::Drop>();
     count.operator()<prof::StackFrame>();
     count.operator()<prof::PythonSample>();
+    count.operator()<prof::GraphNode>();
     if (!lost.empty() && warn_)
       warn_(fmt::format("Chrome JSON has no place for {}; .lcn, .pftrace and .sqlite hold them", lost));
   }
-  void tellOfSamples() const {
+  void warnOfLostSamples() const {
     if (lostSamples_ > 0 && warn_) {
       warn_(fmt::format("Chrome JSON has no place for {} samples of counters that are no numbers (NaN, Infinity)",
                         lostSamples_));
@@ -128,6 +129,8 @@ class ChromeExport {
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().registers = row.registersPerThread;
+    event_.source().graphId = row.graphId;
+    event_.source().graphNodeId = row.graphNodeId;
     event_.source().sharedBytes = std::uint64_t{row.staticSharedBytes} + row.dynamicSharedBytes;
     const std::uint32_t grid[] = {row.gridX, row.gridY, row.gridZ};
     const std::uint32_t block[] = {row.blockX, row.blockY, row.blockZ};
@@ -141,6 +144,8 @@ class ChromeExport {
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().bytes = row.bytes;
+    event_.source().graphId = row.graphId;
+    event_.source().graphNodeId = row.graphNodeId;
     event_.putOwnColumns(row);
     event_.end(ArgTable::Memcpy);
   }
@@ -149,6 +154,8 @@ class ChromeExport {
     event_.length(row.durNs);
     event_.source().correlation = row.correlation;
     event_.source().bytes = row.bytes;
+    event_.source().graphId = row.graphId;
+    event_.source().graphNodeId = row.graphNodeId;
     event_.putOwnColumns(row);
     event_.end(ArgTable::Memset);
   }

@@ -28,7 +28,7 @@ std::optional<Format> formatOf(const std::filesystem::path& path) {
 
 std::string unknownFormat(std::string_view out, std::string_view to) {
   if (!to.empty()) return fmt::format("--to {}: there is no such format; there are: {}", to, formatNames());
-  return fmt::format("{}: say what to write with --to: {}; or by the file's ending: {}", out, formatNames(),
+  return fmt::format("{}: name what to write with --to: {}; or by the file's ending: {}", out, formatNames(),
                      formatEndings());
 }
 

@@ -76,8 +76,8 @@ std::uint64_t walkStacks(const Store& store, Visit&& visit) {
 }
 
 /// Warns of rows that are no stack of ranges.
-void tellOfTheRest(const Store& store, std::string_view format, std::uint64_t leftRanges,
-                   const ExportOptions& options) {
+void warnOfOtherRows(const Store& store, std::string_view format, std::uint64_t leftRanges,
+                     const ExportOptions& options) {
   if (!options.warn) return;
   std::string lost;
   const auto count = [&](std::uint64_t rows, std::string_view what) {
@@ -189,7 +189,7 @@ prof::Status exportFolded(const Store& store, ByteSink& sink, const ExportOption
       if (stacks.ownNs[path] > 0) sink.write(fmt::format("{}{} {}\n", label, frames, stacks.ownNs[path]));
     });
   }
-  tellOfTheRest(store, "folded stacks", left, options);
+  warnOfOtherRows(store, "folded stacks", left, options);
   if (tooDeep > 0 && options.warn) {
     options.warn(fmt::format("folded stacks have at most {} frames: {} deeper ranges count to the last of these",
                              prof::countText(PathTree::kMostNames), prof::countText(tooDeep)));
@@ -241,7 +241,7 @@ prof::Status exportSpeedscope(const Store& store, ByteSink& sink, const ExportOp
     first = false;
   }
   sink.write("\n]}\n");
-  tellOfTheRest(store, "speedscope's profiles", left, options);
+  warnOfOtherRows(store, "speedscope's profiles", left, options);
   return {};
 }
 

@@ -18,6 +18,7 @@ constexpr unsigned bit(ArgTable table) {
 }
 constexpr unsigned kDeviceWork =
     bit(ArgTable::Kernel) | bit(ArgTable::Memcpy) | bit(ArgTable::Memset) | bit(ArgTable::Sync);
+constexpr unsigned kGraphWork = bit(ArgTable::Kernel) | bit(ArgTable::Memcpy) | bit(ArgTable::Memset);
 constexpr unsigned kCopies = bit(ArgTable::Memcpy) | bit(ArgTable::Memset);
 
 struct Entry {
@@ -40,6 +41,8 @@ constexpr std::array kEntries = {
     Entry{"block", bit(ArgTable::Kernel), ArgRule::Block},
     Entry{"blocks per SM", bit(ArgTable::Kernel), ArgRule::BlocksPerSm},
     Entry{"warps per SM", bit(ArgTable::Kernel), ArgRule::WarpsPerSm},
+    Entry{"graph id", kGraphWork, ArgRule::GraphId},
+    Entry{"graph node id", kGraphWork, ArgRule::GraphNodeId},
     Entry{"cuda_sync_kind", bit(ArgTable::Sync), ArgRule::Name},
     Entry{"wait_on_cuda_event_id", bit(ArgTable::Sync), ArgRule::EventId},
     Entry{"Sequence number", bit(ArgTable::Range), ArgRule::Payload},
@@ -114,6 +117,10 @@ void renderArg(ArgRule rule, const ArgSource& source, std::string& out) {
       return json::appendQuoted(out, source.name);
     case ArgRule::EventId:
       return number(source.eventId);
+    case ArgRule::GraphId:
+      return number(source.graphId);
+    case ArgRule::GraphNodeId:
+      return number(source.graphNodeId);
   }
 }
 

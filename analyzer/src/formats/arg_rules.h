@@ -31,6 +31,8 @@ enum class ArgRule : std::uint8_t {
   Text,
   Name,
   EventId,
+  GraphId,
+  GraphNodeId,
 };
 
 /// The kinds of rows that have arguments.
@@ -55,6 +57,8 @@ struct ArgSource {
   std::int64_t durNs = 0;
   std::uint64_t payload = 0;
   std::uint64_t eventId = 0;
+  std::uint32_t graphId = 0;
+  std::uint64_t graphNodeId = 0;
   std::string_view text;
   std::string_view name;
 };

@@ -38,7 +38,7 @@ class Merge {
   /// `flowStride`: how far apart the inputs' flows are numbered where each file counts its own; 0 keeps the numbers.
   Merge(std::size_t inputs, bool sameFormat, std::uint64_t flowStride)
       : isAlone_(inputs < 2), sameFormat_(sameFormat), flowStride_(flowStride) {
-    if (flowStride_ != 0) say("merge.flow_stride", std::to_string(flowStride_));
+    if (flowStride_ != 0) addFact("merge.flow_stride", std::to_string(flowStride_));
   }
 
   prof::Status add(const Store& store, const Alignment& alignment, std::size_t number, bool numberRanks) {
@@ -54,13 +54,13 @@ class Merge {
       if (status) status = addRows<Row>(alignment.offsetNs, number, numberRanks);
     });
     if (!status) return status;
-    say(number, "threads", std::to_string(last_[Thread::kTable]));
-    say(number, "queues", std::to_string(last_[Queue::kTable]));
-    say(number, "path", store.path().string());
-    say(number, "aligned_by", nameOf(alignment.how));
-    say(number, "offset_ns", std::to_string(alignment.offsetNs));
-    say(number, "matches", std::to_string(alignment.matches));
-    say(number, "spread_ns", std::to_string(alignment.spreadNs));
+    addFact(number, "threads", std::to_string(last_[Thread::kTable]));
+    addFact(number, "queues", std::to_string(last_[Queue::kTable]));
+    addFact(number, "path", store.path().string());
+    addFact(number, "aligned_by", nameOf(alignment.how));
+    addFact(number, "offset_ns", std::to_string(alignment.offsetNs));
+    addFact(number, "matches", std::to_string(alignment.matches));
+    addFact(number, "spread_ns", std::to_string(alignment.spreadNs));
     for (std::string& warning : store.warnings())
       builder_.addWarning(fmt::format("{}: {}", store.path().string(), warning));
     return {};
@@ -71,11 +71,11 @@ class Merge {
  private:
   using Ids = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-  void say(std::string_view key, std::string_view value) {
+  void addFact(std::string_view key, std::string_view value) {
     builder_.append(Environment{{}, builder_.intern(key), builder_.intern(value)});
   }
-  void say(std::size_t number, std::string_view what, std::string_view value) {
-    say(fmt::format("merge.input{}.{}", number, what), value);
+  void addFact(std::size_t number, std::string_view what, std::string_view value) {
+    addFact(fmt::format("merge.input{}.{}", number, what), value);
   }
 
   /// New ids for the rows that others refer to.

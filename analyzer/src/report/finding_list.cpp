@@ -9,6 +9,7 @@
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/prof/amounts.h"
 #include "report/json_writer.h"
+#include "report/text_cells.h"
 #include "rules/places.h"
 #include "rules/registry.h"
 
@@ -109,20 +110,26 @@ std::string confidenceText(const Confidence& confidence) {
 
 }  // namespace
 
-std::string findingListText() {
+std::string findingListText(int width) {
+  constexpr int kIndent = 4, kNameWidth = 22;
   std::string out;
+  const auto add = [&](std::string_view text) { out += paragraph(text, kIndent, kIndent, width); };
   for (const FindingRule* rule : allRules()) {
     const auto causes = causeKeys(rule->prices);
-    out += fmt::format("{:22} {:12} {}\n", rule->key, kindName(rule->kind),
-                       causes.empty() ? std::string("any cause") : fmt::format("{}", fmt::join(causes, ", ")));
-    out += fmt::format("    {}\n", rule->meaning);
+    out += fmt::format("{:{}} ", rule->key, kNameWidth);
+    out +=
+        paragraph(fmt::format("{:12} {}", kindName(rule->kind),
+                              causes.empty() ? std::string("any cause") : fmt::format("{}", fmt::join(causes, ", "))),
+                  kNameWidth + 1, kNameWidth + 1, width)
+            .substr(kNameWidth + 1);
+    add(rule->meaning);
     std::vector<std::string> parts;
     for (const Threshold& threshold : rule->thresholds)
       parts.push_back(fmt::format("{} {}", threshold.name, numberText(threshold)));
-    if (!parts.empty()) out += fmt::format("    thresholds: {}\n", fmt::join(parts, ", "));
+    if (!parts.empty()) add(fmt::format("thresholds: {}", fmt::join(parts, ", ")));
     parts.clear();
     for (const Confidence& confidence : rule->confidences) parts.push_back(confidenceText(confidence));
-    out += fmt::format("    confidence: {}\n", fmt::join(parts, ", "));
+    add(fmt::format("confidence: {}", fmt::join(parts, ", ")));
   }
   return out;
 }

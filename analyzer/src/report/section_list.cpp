@@ -11,6 +11,7 @@
 #include "lacuna/analyzer/table.h"
 #include "report/json_writer.h"
 #include "report/section.h"
+#include "report/text_cells.h"
 
 namespace lacuna::analyzer {
 namespace {
@@ -64,14 +65,17 @@ Table reportTable(const Analysis& analysis, std::string_view key) {
   return {};
 }
 
-std::string sectionListText() {
+std::string sectionListText(int width) {
+  constexpr int kNameWidth = 15, kHanging = 4;
   std::string out;
   for (const Section* section : allSections()) {
-    out += fmt::format("{:<14} {}\n", section->name, section->about);
+    out += fmt::format("{:<{}}", section->name, kNameWidth) +
+           paragraph(section->about, kNameWidth, kNameWidth, width).substr(kNameWidth);
     for (const Table& table : columnsOf(*section)) {
       std::vector<std::string_view> keys;
       for (const ColumnInfo& column : table.columns) keys.push_back(column.key);
-      out += fmt::format("{:<14}   --csv {}: {}\n", "", table.key, fmt::join(keys, ", "));
+      out += paragraph(fmt::format("--csv {}: {}", table.key, fmt::join(keys, ", ")), kNameWidth + 2,
+                       kNameWidth + kHanging, width);
     }
   }
   return out;

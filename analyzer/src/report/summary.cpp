@@ -6,6 +6,7 @@
 #include <span>
 
 #include "analyses/time/phases.h"
+#include "analyses/work/graph_replays.h"
 #include "analyses/work/python_lines.h"
 #include "analysis/shown_steps.h"
 #include "lacuna/analyzer/report.h"
@@ -31,18 +32,19 @@ double shareOf(const Ledger& ledger, std::int64_t ns) {
   return ratio(static_cast<double>(ns), static_cast<double>(ledger.totalNs()));
 }
 
-std::string worstCauses(const Ledger& ledger) {
+/// `idle`: the ledger without the time in which missing work may have run.
+std::string worstCauses(const Ledger& ledger, const Ledger& idle) {
   std::vector<Cause> causes;
   for (std::size_t i = 0; i < kCauseCount; ++i) {
     const auto cause = static_cast<Cause>(i);
-    if (!isBusy(cause) && shareOf(ledger, ledger[cause]) >= kLeastShare) causes.push_back(cause);
+    if (!isBusy(cause) && shareOf(ledger, idle[cause]) >= kLeastShare) causes.push_back(cause);
   }
-  std::sort(causes.begin(), causes.end(), [&](Cause a, Cause b) { return ledger[a] > ledger[b]; });
+  std::sort(causes.begin(), causes.end(), [&](Cause a, Cause b) { return idle[a] > idle[b]; });
   if (causes.size() > 3) causes.resize(3);
   std::string out;
   for (const Cause cause : causes) {
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", causeLabel(cause),
-                       prof::shareText(shareOf(ledger, ledger[cause])));
+                       prof::shareText(shareOf(ledger, idle[cause])));
   }
   return out;
 }
@@ -50,7 +52,13 @@ std::string worstCauses(const Ledger& ledger) {
 /// " In a step the device is busy 60 %; idle: host work 40 %."
 std::string deviceTime(const Analysis& analysis) {
   const Ledger ledger = judged(analysis);
-  const std::string causes = worstCauses(ledger);
+  Ledger known = ledger;
+  if (analysis.steps.all.empty()) {
+    known.add(Cause::Unknown, -analysis.of<GraphReplays>().unknownOfRun[Cause::Unknown]);
+  } else {
+    known = knownMeanStep(analysis);
+  }
+  const std::string causes = worstCauses(ledger, known);
   const bool isOne = analysis.devices.size() == 1;
   const std::string busy = prof::shareText(shareOf(ledger, ledger.busyNs()));
   const std::string idle = causes.empty() ? "" : "; idle: " + causes;
@@ -96,6 +104,7 @@ std::string aroundSteps(const Analysis& analysis) {
 /// Why a trace in which nothing is found need not be of a run without faults; empty where it is.
 std::string whyNotSure(const Analysis& analysis) {
   constexpr double kMostUnknown = 0.02;
+  if (analysis.of<GraphReplays>().underRecorded() > 0) return "the trace lacks work of graph replays";
   const Ledger ledger = judged(analysis);
   const double unknown = shareOf(ledger, ledger[Cause::Unknown]);
   if (unknown > kMostUnknown)
@@ -129,11 +138,12 @@ std::string pace(const Analysis& analysis) {
 }  // namespace
 
 std::string verdict(const Analysis& analysis) {
-  std::string text;
+  std::string text = lackingReplays(analysis);
+  if (!text.empty()) text += ' ';
   if (analysis.devices.empty()) {
-    text = "No device did any work in this trace, so there is no ledger; what the host did is below.";
+    text += "No device did any work in this trace, so there is no ledger; what the host did is below.";
   } else {
-    text = deviceTime(analysis);
+    text += deviceTime(analysis);
   }
   text += aroundSteps(analysis);
   std::size_t faults = 0;

@@ -24,6 +24,21 @@ bool isPartOfWord(char c) {
   return byte >= 0x80 || std::isalnum(byte) != 0;
 }
 
+bool isBetweenParts(char before, char after) {
+  if (!isPartOfWord(before) || !isPartOfWord(after)) return true;
+  return std::islower(static_cast<unsigned char>(before)) != 0 && std::isupper(static_cast<unsigned char>(after)) != 0;
+}
+
+/// The beginning of a text of one line, without styles, at most so wide.
+std::string_view firstColumns(std::string_view text, int width) {
+  std::size_t end = 0;
+  for (; end < text.size() && width > 0; --width) {
+    do ++end;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80);
+  }
+  return text.substr(0, end);
+}
+
 }  // namespace
 
 int columns(std::string_view text) {
@@ -38,18 +53,36 @@ int columns(std::string_view text) {
   return count;
 }
 
+std::string_view firstParts(std::string_view text, int width, double least) {
+  const std::string_view most = firstColumns(text, std::max(1, width));
+  if (most.size() == text.size()) return most;
+  const auto from = static_cast<std::size_t>(least * static_cast<double>(most.size()));
+  for (std::size_t end = most.size(); end > from; --end) {
+    if (isBetweenParts(text[end - 1], text[end])) return most.substr(0, end);
+  }
+  return most;
+}
+
 std::string shortened(std::string_view name, int width) {
   const std::string text = oneLine(name);
   if (columns(text) <= width) return text;
-  std::string out;
-  for (std::size_t i = 0; i < text.size() && width > 1;) {
-    std::size_t next = i + 1;
-    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) ++next;
-    out.append(text, i, next - i);
-    i = next;
-    --width;
+  if (width < 2) return "…";
+  std::string_view head = firstParts(text, width - 1, 0.75);
+  head = head.substr(0, head.find_last_not_of(' ') + 1);
+  return std::string(head) + "…";
+}
+
+std::string shortenedInFront(std::string_view name, int width) {
+  const std::string text = oneLine(name);
+  const int surplus = columns(text) - std::max(1, width) + 1;
+  if (surplus <= 1) return text;
+  std::string_view rest = std::string_view(text).substr(firstColumns(text, surplus).size());
+  for (std::size_t at = 1; 4 * at < rest.size(); ++at) {
+    if (!isBetweenParts(rest[at - 1], rest[at]) || rest[at] == ' ') continue;
+    rest.remove_prefix(at);
+    break;
   }
-  return out + "…";
+  return "…" + std::string(rest);
 }
 
 std::string padded(std::string_view text, int width) {
@@ -60,11 +93,11 @@ std::string padded(std::string_view text, int width) {
 
 std::vector<std::string> paddedNames(const std::vector<std::string_view>& names, int width) {
   std::vector<std::string> texts, out;
-  std::map<std::string, std::vector<std::size_t>> alike;  // those that do not fit, by how they begin
+  std::map<std::string, std::vector<std::size_t>> alike;  // those that do not fit, by what is left of them
   for (const std::string_view name : names) {
     texts.push_back(columns(name) <= width ? oneLine(name) : oneLine(withoutScopes(name)));
     out.push_back(padded(texts.back(), width));
-    if (columns(texts.back()) > width) alike[shortened(texts.back(), width * 3 / 4)].push_back(texts.size() - 1);
+    if (columns(texts.back()) > width) alike[out.back()].push_back(texts.size() - 1);
   }
   for (const auto& [begin, members] : alike) {
     std::string_view common = texts[members.front()];

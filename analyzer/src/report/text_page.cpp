@@ -3,12 +3,14 @@
 #include "report/text_page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "lacuna/analyzer/ledger.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/bounds.h"
 #include "report/text_cells.h"
 
@@ -28,47 +30,10 @@ std::string withSingleSpaces(std::string_view text) {
   return out.substr(0, out.find_last_not_of(' ') + 1);
 }
 
-/// The beginning of a text, at most so wide and at least a character.
-std::string_view firstColumns(std::string_view text, int width) {
-  std::size_t end = 1;
-  while (end < text.size() && columns(text.substr(0, end + 1)) <= std::max(1, width)) ++end;
-  return text.substr(0, end);
-}
-
-/// "%", "ms", "GB/s", …, also before a comma or a bracket.
-bool isUnit(std::string_view word) {
-  static constexpr std::array<std::string_view, 9> kUnits{"%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB"};
-  word = word.substr(0, word.find_last_not_of(".,;:)") + 1);
-  return std::ranges::find(kUnits, word) != kUnits.end() || word.ends_with("B/s") || word.ends_with("FLOP/s");
-}
-
-/// The length of the first word of a text; a number and its unit are one.
-std::size_t firstWord(std::string_view text) {
-  const std::size_t end = std::min(text.find(' '), text.size());
-  if (end == 0 || end == text.size() || text[end - 1] < '0' || text[end - 1] > '9') return end;
-  const std::string_view rest = text.substr(end + 1);
-  const std::string_view next = rest.substr(0, rest.find(' '));
-  return isUnit(next) ? end + 1 + next.size() : end;
-}
-
-/// So many columns a kind of figure takes.
-int widthOf(ColumnKind kind) {
-  switch (kind) {
-    case ColumnKind::Count:
-    case ColumnKind::Share:
-    case ColumnKind::Number:
-      return 8;
-    case ColumnKind::Band:
-      return TextPage::kBandWidth;
-    case ColumnKind::Rate:
-      return 12;
-    default:
-      return 11;
-  }
-}
-
-bool isText(ColumnKind kind) {
-  return kind == ColumnKind::Text || kind == ColumnKind::Name;
+TextColumn::Kind kindOf(ColumnKind kind) {
+  if (kind == ColumnKind::Name) return TextColumn::Kind::Name;
+  if (kind == ColumnKind::Band) return TextColumn::Kind::Band;
+  return kind == ColumnKind::Text ? TextColumn::Kind::Text : TextColumn::Kind::Figure;
 }
 
 }  // namespace
@@ -94,29 +59,10 @@ void TextPage::title(std::string_view text) {
 }
 
 void TextPage::wrapped(std::string_view text, int indent, int hanging, std::string_view code) {
-  std::string current(static_cast<std::size_t>(indent), ' ');
-  bool empty = true;
-  const auto next = [&] {
-    line(styled(current, code));
-    current.assign(static_cast<std::size_t>(hanging), ' ');
-    empty = true;
-  };
-  while (!text.empty()) {
-    const std::size_t space = firstWord(text);
-    std::string_view word = text.substr(0, space);
-    if (!empty && columns(current) + 1 + columns(word) > width_) next();
-    // A name may be longer than a line.
-    for (int room = width_ - columns(current); empty && columns(word) > room; room = width_ - columns(current)) {
-      const std::string_view head = firstColumns(word, room);
-      current += head;
-      next();
-      word.remove_prefix(head.size());
-    }
-    current += (empty ? "" : " ") + std::string(word);
-    empty = false;
-    text.remove_prefix(std::min(space + 1, text.size()));
+  for (const std::string& part : brokenLines(text, width_ - indent, width_ - hanging)) {
+    line(styled(std::string(static_cast<std::size_t>(indent), ' ') + part, code));
+    indent = hanging;
   }
-  line(styled(current, code));
 }
 
 void TextPage::wrappedBehind(std::string_view front, int columns, std::string_view text) {
@@ -131,41 +77,33 @@ void TextPage::lines(const std::vector<std::string>& all) {
 }
 
 void TextPage::table(const Table& table, int rows) {
-  constexpr int kShortestName = 12;
-  std::vector<std::size_t> shown;
-  int figures = 1;
-  std::size_t texts = 0;
-  for (const std::size_t i : table.shownColumns()) {
+  std::vector<std::size_t> shown = table.shownColumns();
+  std::vector<TextColumn> columns;
+  for (const std::size_t i : shown) {
     const ColumnInfo& column = table.columns[i];
-    const int more = isText(column.kind) ? 0 : 1 + widthOf(column.kind);
-    if (more > 0 && figures + more + kShortestName > width_) continue;
-    figures += more;
-    texts += isText(column.kind) ? 1 : 0;
-    shown.push_back(i);
+    columns.push_back({std::string(column.heading), kindOf(column.kind), static_cast<int>(columns.size())});
   }
-  const int nameWidth =
-      (width_ - figures - static_cast<int>(texts)) / static_cast<int>(std::max<std::size_t>(1, texts)) + 1;
-  const auto row = [&](auto&& cell) {
-    std::string out;
-    for (const std::size_t i : shown) {
-      const ColumnKind kind = table.columns[i].kind;
-      const std::string text = cell(i);
-      out += ' ';
-      if (isText(kind)) {
-        out += padded(text, nameWidth);
-      } else if (kind == ColumnKind::Band) {
-        out += padded(text, kBandWidth);
-      } else {
-        out.append(static_cast<std::size_t>(std::max(0, widthOf(kind) - columns(text))), ' ');
-        out += text;
-      }
-    }
-    return out.substr(0, out.find_last_not_of(' ') + 1);
-  };
-  line(styled(row([&](std::size_t i) { return std::string(table.columns[i].heading); }), "2"));
+  TextTable text(std::move(columns));
   const std::size_t listed = std::min(table.rows.size(), static_cast<std::size_t>(std::max(0, rows)));
-  for (std::size_t r = 0; r < listed; ++r) line(row([&](std::size_t i) { return table.text(r, i); }));
-  if (table.rows.size() > listed) line(fmt::format("    and {} more", table.rows.size() - listed));
+  for (std::size_t row = 0; row < listed; ++row) {
+    std::vector<std::string> cells;
+    for (const std::size_t column : shown) cells.push_back(oneLine(table.text(row, column)));
+    text.add(std::move(cells));
+  }
+  this->table(text);
+  more(table.rows.size() - listed);
+}
+
+void TextPage::table(const TextTable& table) {
+  const TextTable::Layout layout = table.inColumns(width_);
+  if (!layout.heading.empty()) line(styled(layout.heading, "2"));
+  for (const std::string& row : layout.rows) line(row);
+  if (layout.leftOut.empty() || !isAskedFor()) return;
+  wrapped(fmt::format("with --width {} also: {}", layout.wholeWidth, fmt::join(layout.leftOut, ", ")), 1, 3, "2");
+}
+
+void TextPage::more(std::size_t count) {
+  if (count > 0) line(fmt::format("    and {} more", count));
 }
 
 void TextPage::bar(const Ledger& ledger) {

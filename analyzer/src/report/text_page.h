@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "lacuna/analyzer/ledger.h"
 #include "lacuna/analyzer/report.h"
 #include "lacuna/analyzer/table.h"
+#include "lacuna/analyzer/text_table.h"
 
 namespace lacuna::analyzer {
 
@@ -26,8 +28,12 @@ class TextPage {
   /// The same after a text of so many columns, in which the first line begins.
   void wrappedBehind(std::string_view front, int columns, std::string_view text);
   void lines(const std::vector<std::string>& all);
-  /// The columns that have a heading, as far as they fit beside the names; the rest of the rows are counted.
+  /// The columns that have a heading, the first rows. As far as they fit, and with the number of the other rows.
   void table(const Table& table, int rows);
+  /// Where the section was asked for, with the names of the columns that have no room.
+  void table(const TextTable& table);
+  /// Counts rows that are not shown, if any.
+  void more(std::size_t count);
   void bar(const Ledger& ledger);
 
   [[nodiscard]] std::string styled(std::string_view text, std::string_view code) const;

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "analyses/disturbance/thread_share.h"
+#include "analyses/work/graph_replays.h"
 #include "analyses/work/launches.h"
 #include "analyses/work/python_lines.h"
 #include "lacuna/analyzer/memory.h"
@@ -58,7 +59,9 @@ std::int64_t Facts::asleepNs() const {
   const std::int64_t asleep = prof::wholeOf<std::int64_t>((1 - awake) * static_cast<double>(analysis.meanStepNs()));
   // It may sleep while it waits, and while a device works that is not its own.
   std::int64_t elsewhere = costOf(Cause::LoaderWait) + costOf(Cause::Synchronisation) + costOf(Cause::OffCpu);
-  if (!worksInPlace()) prof::addTo(elsewhere, analysis.meanStepLedger().busyNs());
+  const Ledger step = analysis.meanStepLedger();
+  const std::int64_t mayWorkNs = step.totalNs() - knownMeanStep(analysis).idleNs();
+  if (!worksInPlace()) prof::addTo(elsewhere, mayWorkNs);
   return std::clamp<std::int64_t>(asleep - elsewhere, 0, costOf(Cause::HostWork));
 }
 

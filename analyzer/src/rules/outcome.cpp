@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "analyses/time/phases.h"
+#include "analyses/work/graph_replays.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/title.h"
 
@@ -88,6 +89,13 @@ bool isUsersKnob(std::string_view change) {
          !change.starts_with("allocator=") && !change.starts_with("repeats=");
 }
 
+std::string_view whyNotReplayed(const Facts& facts) {
+  if (facts.isReplayed()) return "no change of what was recorded stands for the fix";
+  return facts.analysis.of<GraphReplays>().underRecorded() > 0
+             ? "the trace lacks work of graph replays in every step, so nothing shows how long a step's work takes"
+             : "the trace holds no device work with its launches to replay";
+}
+
 }  // namespace
 
 void Outcome::claim(Claim claim) {
@@ -119,8 +127,7 @@ void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
   }
   auto prediction = facts_.play(changes);
   if (!prediction) {
-    finding.notPredicted = facts_.isReplayed() ? "no change of what was recorded stands for the fix"
-                                               : "the trace holds no device work with its launches to replay";
+    finding.notPredicted = whyNotReplayed(facts_);
     return;
   }
   if (!prediction->touched) {
@@ -137,8 +144,7 @@ void Outcome::predict(Finding& finding, std::span<const Change> changes) const {
   if (prediction->takenNsPerStep)
     limitInterval(chain, kTaken, inProportion(*prediction->takenNsPerStep, baseNs, prediction->baseNsPerStep));
   if (facts_.rule().leavesWork) {
-    const Analysis& analysis = facts_.analysis;
-    const std::int64_t idleNs = analysis.meanStepLedger().idleNs();
+    const std::int64_t idleNs = knownMeanStep(facts_.analysis).idleNs();
     chain.gain.atMost(kIdleTime, idleNs);
     limitInterval(chain, kIdleTime, idleNs);
   }
@@ -197,7 +203,7 @@ void Outcome::addSeenInPart(Finding finding, std::string_view change) {
 }
 
 /// A finding that costs and gains next to nothing is none. Where neither is known, it may be anything.
-bool Outcome::isWorthTelling(const Finding& finding) const {
+bool Outcome::isWorthListing(const Finding& finding) const {
   const bool isPriced = finding.costNsPerStep > 0 || finding.gainBasis != GainBasis::None;
   if (!isPriced || finding.gainBasis == GainBasis::Bytes) return true;
   return facts_.isWorthActing(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
@@ -238,7 +244,7 @@ void Outcome::finish(Finding finding) {
   const double weight = facts_.shareOfStep(std::max(finding.costNsPerStep, finding.predictedGainNsPerStep));
   if (finding.costNsPerStep > 0 || finding.predictedGainNsPerStep > 0)
     finding.severity = weight >= kHigh ? Severity::High : weight >= kMedium ? Severity::Medium : Severity::Low;
-  if (!isWorthTelling(finding)) return;
+  if (!isWorthListing(finding)) return;
   // A change may gain the time between the marked steps too: a share is never of less than it is taken from.
   finding.coversGaps = !analysis.steps.all.empty() &&
                        static_cast<double>(finding.baseNsPerStep) > kGaps * static_cast<double>(analysis.meanStepNs());

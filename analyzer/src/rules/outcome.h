@@ -40,7 +40,7 @@ class Outcome {
   [[nodiscard]] std::int64_t baseOf(const Finding& finding, const Prediction& prediction) const;
   void addRecording(Finding& finding) const;
   void finish(Finding finding);
-  [[nodiscard]] bool isWorthTelling(const Finding& finding) const;
+  [[nodiscard]] bool isWorthListing(const Finding& finding) const;
   [[nodiscard]] std::int64_t recordingIn(const Finding& finding) const;
 
   const Facts& facts_;

@@ -188,7 +188,7 @@ bool Calibration::isFor(std::string_view knob) {
   return !factorsOf(knob).empty();
 }
 
-bool Calibration::tells(std::string_view knob, KernelKind kind) const {
+bool Calibration::hasRow(std::string_view knob, KernelKind kind) const {
   return std::ranges::any_of(
       rows_, [&](const Row& row) { return row.knob == knob && std::ranges::find(row.kinds, kind) != row.kinds.end(); });
 }
@@ -197,7 +197,7 @@ std::string Calibration::sourceOf(std::string_view knob) const {
   std::size_t fromFile = 0, all = 0;
   for (const Row& row : builtIn().rows_) {
     if (row.knob != knob) continue;
-    for (const KernelKind kind : row.kinds) fromFile += tells(knob, kind) ? 1 : 0;
+    for (const KernelKind kind : row.kinds) fromFile += hasRow(knob, kind) ? 1 : 0;
     all += row.kinds.size();
   }
   if (!source_.empty() && fromFile == all) return source_;

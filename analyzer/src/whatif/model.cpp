@@ -17,6 +17,7 @@
 #include "lacuna/prof/bounds.h"
 #include "whatif/core_shares.h"
 #include "whatif/host_phases.h"
+#include "whatif/node_links.h"
 #include "whatif/queue_room.h"
 #include "whatif/replayed_steps.h"
 
@@ -30,19 +31,15 @@ using prof::TimeWindow;
 
 /// A trace without steps is replayed whole or not at all; it may have so many times kMostReplayedRows.
 constexpr std::uint64_t kMostWithoutSteps = 4;
-/// Work that starts within this of the end of another queue's work waited for that: devices take some microseconds.
-constexpr TimeNs kWokenWithinNs = 10'000;
-/// The usual gap between queued kernels is no longer than this, a convention: longer ones waited for something.
-constexpr std::int64_t kMostUsualGapNs = 2'000;
 /// A launch waited for room in its queue if it took this long, and so many times the usual call: calls that are merely
 /// slow stay below both.
 constexpr std::int64_t kStuckCallNs = 50'000, kStuckCalls = 20;
 /// A batch was late if the wait for it took more than one part in so many of the time since the last one was ready.
 /// Handing over a ready batch takes less.
 constexpr std::int64_t kLateParts = 20;
-/// Spans that reach into the window are searched in front of it and after it: a quarter of its length, and 1 ms for
-/// short windows.
-constexpr TimeNs kMarginParts = 4, kMarginNs = 1'000'000;
+/// Work that was launched in the window may run long after it. It is searched as far on either side as so many rows
+/// reach, which is all of a short trace.
+constexpr double kMarginRows = kMostReplayedRows / 4.0;
 
 class Builder {
  public:
@@ -78,12 +75,6 @@ class Builder {
     const HostSpan* span;
     HostItemKind kind;
     std::size_t node;
-  };
-
-  /// The work that a queue began last, and what it had done before that.
-  struct Begun {
-    std::size_t last = kNowhere;
-    std::size_t before = kNowhere;
   };
 
   [[nodiscard]] bool isInPlace(const Launched& item) const {
@@ -123,7 +114,6 @@ class Builder {
   void collectRepeats(Simulator::Model& model) const;
   void collectItems();
   void linkNodes(Simulator::Model& model);
-  [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const;
   void fillItems(Simulator::Model& model);
   [[nodiscard]] QueueRoom queueRoom(const Simulator::Model& model);
   [[nodiscard]] bool waitedForRoom(const QueueRoom& room, std::size_t node, std::int64_t callNs,
@@ -239,83 +229,17 @@ void Builder::collectItems() {
   });
 }
 
-/// The last work that the other queues of its device had done when it started, and were given before it.
-std::size_t Builder::lastDone(const std::vector<Begun>& begun, std::size_t node, std::size_t queue) const {
-  std::size_t last = kNowhere;
-  for (std::size_t other = 0; other < begun.size(); ++other) {
-    if (other == queue || devices_[other] != devices_[queue]) continue;
-    for (const std::size_t at : {begun[other].last, begun[other].before}) {
-      if (at == kNowhere || at > node || work_[at].span->endNs > work_[node].span->startNs) continue;
-      if (last == kNowhere || work_[at].span->endNs > work_[last].span->endNs) last = at;
-    }
-  }
-  return last;
-}
-
-/// Finds what each piece of work waited for: its launch, the work before it on its queue, or work on another queue. The
-/// latest of them bound its start; the others get the delays that are usual on this machine.
 void Builder::linkNodes(Simulator::Model& model) {
-  struct End {
-    TimeNs endNs;
-    std::size_t node;
-  };
-  std::vector<End> ends;
-  for (std::size_t i = 0; i < work_.size(); ++i) ends.push_back({work_[i].span->endNs, i});
-  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.endNs < b.endNs; });
-  std::vector<TimeNs> before(model.queues, INT64_MIN);
-  std::vector<std::size_t> byStart(work_.size());
-  for (std::size_t i = 0; i < byStart.size(); ++i) byStart[i] = i;
-  std::sort(byStart.begin(), byStart.end(), [&](std::size_t a, std::size_t b) {
-    return std::tuple(work_[a].span->startNs, a) < std::tuple(work_[b].span->startNs, b);
-  });
-  std::vector<std::int64_t> delays, gaps;
-  std::vector<char> boundByLaunch(work_.size(), 0);
-  std::vector<Begun> begun(model.queues);
-  for (const std::size_t i : byStart) {
-    DeviceNode& node = model.nodes[i];
-    const TimeNs start = work_[i].span->startNs;
-    node.behind = lastDone(begun, i, node.queue);
-    begun[node.queue] = {i, begun[node.queue].last};
-    const TimeNs launched = blocks(work_[i]) ? work_[i].launch->startNs : work_[i].launch->endNs;
-    const TimeNs queueEnd = before[node.queue];
-    before[node.queue] = std::max(queueEnd, work_[i].span->endNs);
-    const TimeNs ready = std::max(launched, queueEnd);
-    auto it = std::upper_bound(ends.begin(), ends.end(), start, [](TimeNs t, const End& end) { return t < end.endNs; });
-    while (it != ends.begin()) {
-      --it;
-      if (it->endNs <= ready || it->endNs < start - kWokenWithinNs) break;
-      if (it->node < i && model.nodes[it->node].queue != node.queue) {
-        node.after = it->node;
-        node.afterGapNs = start - it->endNs;
-        break;
-      }
-    }
-    if (node.after != kNowhere) {
-      node.behind = kNowhere;
-      continue;
-    }
-    if (launched >= queueEnd) {
-      boundByLaunch[i] = 1;
-      node.launchDelayNs = start - launched;
-      delays.push_back(node.launchDelayNs);
-    } else {
-      node.queueGapNs = start - queueEnd;
-      gaps.push_back(node.queueGapNs);
-    }
+  std::vector<RecordedWork> recorded;
+  for (const Launched& item : work_) {
+    recorded.push_back({.calledNs = item.launch->startNs,
+                        .returnedNs = item.launch->endNs,
+                        .startNs = item.span->startNs,
+                        .endNs = item.span->endNs,
+                        .blocks = blocks(item),
+                        .inPlace = isInPlace(item)});
   }
-  const std::int64_t usualDelay = std::max<std::int64_t>(0, medianOf(delays));
-  const std::int64_t usualGap = std::max<std::int64_t>(0, medianOf(gaps));
-  for (std::size_t i = 0; i < work_.size(); ++i) {
-    DeviceNode& node = model.nodes[i];
-    const TimeNs launched = blocks(work_[i]) ? work_[i].launch->startNs : work_[i].launch->endNs;
-    const std::int64_t most = work_[i].span->startNs - launched;
-    if (!boundByLaunch[i]) node.launchDelayNs = std::min(usualDelay, most);
-    if (isInPlace(work_[i])) {
-      node.queueGapNs = 0;
-    } else if (boundByLaunch[i] || node.after != kNowhere) {
-      node.queueGapNs = std::min(usualGap, kMostUsualGapNs);
-    }
-  }
+  analyzer::linkNodes(model.nodes, recorded, devices_);
 }
 
 /// The last work to end while the host was held in [from, to].
@@ -461,15 +385,24 @@ std::size_t Builder::stepAt(TimeNs t) const {
   return it == steps_.begin() ? 0 : static_cast<std::size_t>(it - steps_.begin()) - 1;
 }
 
+/// No further than the trace goes: its ends may be as far as times go.
+TimeWindow withMargin(const Store& store, TimeWindow window) {
+  const TimeWindow span = store.span();
+  const double all = static_cast<double>(span.endNs) - static_cast<double>(span.startNs);
+  const double margin =
+      std::min(all, all * kMarginRows / static_cast<double>(std::max<std::uint64_t>(1, timelineRows(store))));
+  const auto clamped = static_cast<TimeNs>(margin);
+  return {window.startNs - span.startNs <= clamped ? span.startNs : window.startNs - clamped,
+          span.endNs + 1 - window.endNs <= clamped ? span.endNs + 1 : window.endNs + clamped};
+}
+
 }  // namespace
 
 std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   const ReplayedSteps chosen = chooseReplayed(analysis);
-  const auto [start, end] = chosen.window;
-  const TimeNs margin = (end - start) / kMarginParts + kMarginNs;
   if (timelineRows(*analysis.store) > kMostWithoutSteps * kMostReplayedRows && analysis.steps.all.empty())
     return nullptr;
-  const auto timeline = loadTimeline(*analysis.store, {start - margin, end + margin});
+  const auto timeline = loadTimeline(*analysis.store, withMargin(*analysis.store, chosen.window));
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();
   model->steps = chosen.stepStarts.size();

@@ -73,7 +73,7 @@ prof::Result<Change> parseFactor(std::string_view text, std::size_t star) {
     return wrong(fmt::format("{} has no names to choose from; {} have", change.target, namesOf(" and ", hasNames)));
   }
   if (type->info.names == ChangeNames::Needed && change.pattern.empty())
-    return wrong(fmt::format("say which {}s ({})", change.target, type->info.namesExample));
+    return wrong(fmt::format("name which {}s ({})", change.target, type->info.namesExample));
   if (type->refuse != nullptr) {
     if (const auto why = type->refuse(change)) return wrong(*why);
   }

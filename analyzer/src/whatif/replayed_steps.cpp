@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyses/time/chunks.h"
+#include "analyses/work/graph_replays.h"
 
 namespace lacuna::analyzer {
 
@@ -25,10 +26,28 @@ std::vector<Step> longestRun(const std::vector<Step>& steps) {
   return {first, first + static_cast<std::ptrdiff_t>(most)};
 }
 
+/// A step of which work is missing shows neither what it does nor how long that takes. Where there is no other, all
+/// are taken.
+std::vector<Step> recordedInFull(const Analysis& analysis) {
+  const std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
+  std::vector<Step> whole = steps;
+  std::erase_if(whole, [&](const Step& step) {
+    return analysis.of<GraphReplays>().lacksWorkIn({step.startNs, step.endNs});
+  });
+  return whole.empty() ? steps : whole;
+}
+
 }  // namespace
 
+bool lacksWork(const Analysis& analysis) {
+  const GraphReplays& replays = analysis.of<GraphReplays>();
+  if (replays.underRecorded() == 0) return false;
+  const std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
+  return std::ranges::all_of(steps, [&](const Step& step) { return replays.lacksWorkIn({step.startNs, step.endNs}); });
+}
+
 ReplayedSteps chooseReplayed(const Analysis& analysis) {
-  std::vector<Step> steps = longestRun(analysis.steps.steadyWithin(analysis.window));
+  std::vector<Step> steps = longestRun(recordedInFull(analysis));
   const prof::TimeWindow all = analysis.store->span();
   if (steps.empty()) {
     // Without steps the run is what the devices' own windows span.

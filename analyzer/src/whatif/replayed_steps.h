@@ -21,4 +21,8 @@ struct ReplayedSteps {
 /// The steady steps that were asked for, as many as are cheap; without steps all that the devices did.
 ReplayedSteps chooseReplayed(const Analysis& analysis);
 
+/// True where no steady step was recorded in full, or the run has no steps and was not: graph replays lack work, and
+/// nothing can be replayed.
+bool lacksWork(const Analysis& analysis);
+
 }  // namespace lacuna::analyzer

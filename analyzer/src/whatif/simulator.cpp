@@ -11,6 +11,7 @@
 #include "whatif/core_sharing.h"
 #include "whatif/interval.h"
 #include "whatif/replay.h"
+#include "whatif/replayed_steps.h"
 #include "whatif/scenario.h"
 
 namespace lacuna::analyzer {
@@ -133,7 +134,7 @@ Simulator::Simulator(Simulator&&) noexcept = default;
 
 std::optional<Simulator> Simulator::create(const Analysis& analysis) {
   const prof::TimeWindow span = analysis.store->span();
-  if (span.startNs < span.endNs - kLongestNs) return std::nullopt;
+  if (span.startNs < span.endNs - kLongestNs || lacksWork(analysis)) return std::nullopt;
   auto model = buildModel(analysis);
   if (model == nullptr) return std::nullopt;
   model->replayed = Replay(scenarioOf(*model, {}, Bound::Likely)).pass();

@@ -193,7 +193,7 @@ class Tuner {
     Try next;
     next.priced = priced;
     next.beside = kept_;
-    machine_.say(fmt::format(
+    machine_.report(fmt::format(
         "trying {}{}", priced.setting.text(),
         priced.predicted ? fmt::format(": predicted to take {} off a step", prof::shareText(priced.gainShare)) : ""));
     const Settings after = with(kept_, priced.setting);
@@ -217,7 +217,7 @@ class Tuner {
     result_.endNs = result_.beginNs;
     result_.unproven = kept_;
     if (isCutShort() || machine_.secondsLeft() < secondsPerRun_ * kRunsOfAComparison) return;
-    machine_.say(fmt::format("comparing the beginning with {}", collector::settingsText(kept_)));
+    machine_.report(fmt::format("comparing the beginning with {}", collector::settingsText(kept_)));
     // Fresh pairs: those by which it was chosen look better than it is.
     Comparison comparison;
     const auto judgement = compare({}, kept_, "all that was kept", nullptr, 0, comparison);

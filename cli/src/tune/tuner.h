@@ -48,7 +48,7 @@ class Machine {
   virtual prof::Result<std::vector<Priced>> price(std::span<const collector::Setting> kept) = 0;
   [[nodiscard]] virtual double secondsLeft() = 0;
   /// A line for people.
-  virtual void say(std::string_view text) = 0;
+  virtual void report(std::string_view text) = 0;
 };
 
 /// One setting that was tried.

@@ -74,6 +74,11 @@ class TraceSink : public cupti::RowSink {
     own.device = device(row.device);
     writer_.append(own);
   }
+  void put(const prof::GraphNode& row) override {
+    prof::GraphNode own = row;
+    own.thread = thread(row.thread, row.timeNs, 0);
+    writer_.append(own);
+  }
   void put(const prof::Allocation& row) override {
     prof::Allocation own = row;
     own.thread = thread(row.thread, row.timeNs, 0);

@@ -27,6 +27,7 @@ namespace lacuna::collector::cupti {
   X(ActivityDisable, true)              \
   X(ActivityEnableRuntimeApi, false)    \
   X(ActivityEnableDriverApi, false)     \
+  X(GetGraphNodeId, false)              \
   X(ActivityGetNextRecord, true)        \
   X(ActivityGetNumDroppedRecords, true) \
   X(ActivityFlushAll, true)

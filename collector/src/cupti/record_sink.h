@@ -48,6 +48,8 @@ class RecordSink : public RowSink {
   void put(const prof::Overhead& row) override { recordIfOn(row, row.startNs); }
   void put(const prof::CounterTrack& row) override { prof::record(row); }
   void put(const prof::CounterSample& row) override { recordIfOn(row, row.timeNs); }
+  /// Work that is recorded later refers to it.
+  void put(const prof::GraphNode& row) override { prof::record(row); }
 
  private:
   template <class Row>

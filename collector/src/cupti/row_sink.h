@@ -28,6 +28,7 @@ class RowSink {
   virtual void put(const prof::Overhead& row) = 0;
   virtual void put(const prof::CounterTrack& row) = 0;
   virtual void put(const prof::CounterSample& row) = 0;
+  virtual void put(const prof::GraphNode& row) = 0;
 };
 
 }  // namespace lacuna::collector::cupti

@@ -21,8 +21,10 @@
 
 #include "core/clock.h"
 #include "cupti/buffer_pool.h"
+#include "cupti/calls.h"
 #include "cupti/capture.h"
 #include "cupti/contexts.h"
+#include "cupti/made_nodes.h"
 #include "cupti/pm_sampler.h"
 
 namespace lacuna::collector::cupti {
@@ -60,66 +62,37 @@ Contexts& contexts() {
   return *kept;
 }
 
-using Calls = std::span<const CUpti_CallbackId>;
+MadeNodes& madeNodes() {
+  static auto* kept = new MadeNodes;  // as above
+  return *kept;
+}
+std::atomic<decltype(&::cuptiGetGraphNodeId)> graphNodeIdOf = nullptr;
 
-/// Calls that begin or end the capture of a stream into a graph, of the runtime and of the driver that it may or may
-/// not call for it where CUPTI sees it.
-struct CaptureCalls {
-  CUpti_CallbackDomain domain;
-  Calls begin, end;
-};
-constexpr CUpti_CallbackId kDriverBegins[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture,        CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,     CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz};
-constexpr CUpti_CallbackId kDriverEnds[] = {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
-                                            CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz};
-constexpr CUpti_CallbackId kRuntimeBegins[] = {CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000,
-                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_ptsz_v10000,
-                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_v12030,
-                                               CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_ptsz_v12030};
-constexpr CUpti_CallbackId kRuntimeEnds[] = {CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_v10000,
-                                             CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_ptsz_v10000};
-constexpr CaptureCalls kCaptureCalls[] = {{CUPTI_CB_DOMAIN_DRIVER_API, kDriverBegins, kDriverEnds},
-                                          {CUPTI_CB_DOMAIN_RUNTIME_API, kRuntimeBegins, kRuntimeEnds}};
-
-void onCall(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData& call) {
-  if (call.callbackSite != CUPTI_API_EXIT || call.functionReturnValue == nullptr) return;
-  // The runtime's numbers of these errors are the driver's.
-  const CUresult result = *static_cast<const CUresult*>(call.functionReturnValue);
-  const bool isOver = result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
-                      result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-  for (const CaptureCalls& calls : kCaptureCalls) {
-    if (calls.domain != domain) continue;
-    if (result == CUDA_SUCCESS && std::ranges::find(calls.begin, id) != calls.begin.end()) contexts().captureBegan();
-    if (isOver && std::ranges::find(calls.end, id) != calls.end.end()) contexts().captureEnded();
-  }
+/// A node of an executable graph is a copy, and CUPTI reports each copy.
+void nodeMade(bool isCopy, const CUpti_GraphData& made) {
+  const auto idOf = graphNodeIdOf.load();
+  prof::GraphNode node{.timeNs = nowNs(), .thread = prof::ThreadId(static_cast<std::uint32_t>(::gettid()))};
+  if (idOf == nullptr || idOf(made.node, &node.id) != CUPTI_SUCCESS || node.id == 0) return;
+  if (isCopy && idOf(made.originalNode, &node.original) != CUPTI_SUCCESS) node.original = 0;
+  madeNodes().add(node);
 }
 
 void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   if (data == nullptr || globalPool.load() == nullptr || ownerPid != ::getpid()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
-    return onCall(domain, id, *static_cast<const CUpti_CallbackData*>(data));
+    return followCapture(contexts(), domain, id, *static_cast<const CUpti_CallbackData*>(data));
   if (domain != CUPTI_CB_DOMAIN_RESOURCE) return;
-  const CUcontext context = static_cast<const CUpti_ResourceData*>(data)->context;
+  const auto& resource = *static_cast<const CUpti_ResourceData*>(data);
+  const CUcontext context = resource.context;
+  const bool isCopy = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
   try {
+    if ((isCopy || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) && resource.resourceDescriptor != nullptr)
+      nodeMade(isCopy, *static_cast<const CUpti_GraphData*>(resource.resourceDescriptor));
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) contexts().created(context);
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) contexts().destroyed(context);
   } catch (const std::exception&) {
-    return;  // for want of memory: its last work may lack an end
+    return;  // for want of memory: its last work may lack an end, or its graphs' nodes their operators
   }
-}
-
-/// Calls whose cost or effect matters to training; all others would only make the trace larger.
-bool interesting(std::string_view name) {
-  static constexpr std::string_view kParts[] = {"aunchKernel", "aunchCooperative", "GraphLaunch", "Memcpy", "Memset",
-                                                "ynchronize",  "StreamWait",       "EventRecord", "Malloc", "Free",
-                                                "MemAlloc",    "MemFree",          "MemCreate",   "MemMap", "HostAlloc",
-                                                "MemPrefetch", "ModuleLoad",       "HostRegister"};
-  for (const std::string_view part : kParts) {
-    if (name.find(part) != std::string_view::npos) return true;
-  }
-  return false;
 }
 
 /// Blocks all signals of the calling thread, and with it of threads that it starts: the program's are not for ours.
@@ -180,6 +153,8 @@ struct Tracer::Impl {
   void enableApi(bool driver);
   void followContexts(bool follow);
   void followCaptures(bool follow);
+  void followNodes(bool follow);
+  void putNodes();
   void disableCalls();
   void disable(CUpti_ActivityKind kind);
   bool fail(TracerState state, std::string text);
@@ -292,7 +267,7 @@ void Tracer::Impl::enableApi(bool driver) {
   }
   for (std::uint32_t id = 1; id < kMaxCallbackId; ++id) {
     const std::string name = callbackName(driver, id);
-    if (name.empty() || !interesting(name)) continue;
+    if (name.empty() || !matters(name)) continue;
     if (enableOne(id, 1) != CUPTI_SUCCESS) continue;
     calls.emplace_back(driver, id);
     if (capture) capture->apiName(driver, id, name);
@@ -307,13 +282,30 @@ void Tracer::Impl::followContexts(bool follow) {
   const bool ends = set(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
   if (ends || !follow) (void)set(CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
   followCaptures(follow);
+  followNodes(follow);
   if (!follow) contexts().forget();
+}
+
+/// Where each node is recorded, the moment at which the program made it shows the operator that it is of.
+void Tracer::Impl::followNodes(bool follow) {
+  if (!options.graphNodes || !options.calls || library.GetGraphNodeId == nullptr) return;
+  if (follow) graphNodeIdOf = library.GetGraphNodeId;
+  for (const auto id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
+    (void)library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+  if (!follow) graphNodeIdOf = nullptr;
+}
+
+void Tracer::Impl::putNodes() {
+  for (const prof::GraphNode& node : madeNodes().take()) sink->put(node);
+  if (const std::uint64_t lost = madeNodes().takeLost(); lost > 0)
+    note(std::to_string(lost) +
+         " nodes of graphs were made faster than they could be kept; their work has no operator");
 }
 
 /// A call that this version does not have is refused, and harmless.
 void Tracer::Impl::followCaptures(bool follow) {
-  for (const CaptureCalls& captures : kCaptureCalls) {
-    for (const Calls ids : {captures.begin, captures.end}) {
+  for (const CaptureCalls& captures : captureCalls()) {
+    for (const std::span<const CUpti_CallbackId> ids : {captures.begin, captures.end}) {
       for (const CUpti_CallbackId id : ids)
         (void)library.EnableCallback(follow ? 1 : 0, subscriber, captures.domain, id);
     }
@@ -408,6 +400,7 @@ void Tracer::Impl::tearDown() {
   guarded([&] {
     readClocks();
     drainUntil(Clock::time_point::max());
+    putNodes();
     pollHardware();
     stopHardware();
     readDrops();
@@ -558,6 +551,7 @@ void Tracer::Impl::run() {
     drainUntil(std::min(flushAt, Clock::now() + std::min(options.pollEvery, options.clockEvery)));
     pool->prepare();
     sink->beforeRows();
+    putNodes();
     keepClocks(options.clockEvery);
     // Buffers that come meanwhile, full or flushed, bring the next flush no nearer.
     if (stopping || Clock::now() < flushAt) continue;

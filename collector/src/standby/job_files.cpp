@@ -160,6 +160,7 @@ prof::Status write(const fs::path& job, const Request& request) {
   lines.add("number", request.number);
   lines.add("from", request.from);
   lines.add("steps", request.steps);
+  lines.add("instead", request.instead);
   return writeText(job / kRequestFile, lines.finished());
 }
 
@@ -172,6 +173,7 @@ std::optional<Request> readRequest(const fs::path& job) {
   values->number("number", request.number);
   values->number("from", request.from);
   values->number("steps", request.steps);
+  request.instead = values->text("instead");
   return request;
 }
 

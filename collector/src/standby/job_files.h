@@ -44,6 +44,7 @@ struct Request {
   std::uint32_t number = 0;  ///< in the names of the files
   std::int64_t from = 0;
   std::int64_t steps = 0;
+  std::string instead;  ///< the token of a request that failed: keepers remove its files
 };
 inline constexpr const char* kRequestFile = "request";
 prof::Status write(const std::filesystem::path& job, const Request& request);

@@ -167,6 +167,7 @@ void Keeper::take(const Request& request, Kept& kept, StandbySlot& slot) {
       break;
     case Request::Phase::Ask:
       if (ours) break;
+      if (kept.rank.token == request.instead) removeRecorded(kept);
       kept.rank.token = request.token;
       kept.rank.file.clear();
       if (kept.capture) return answer(kept, Rank::State::Failed, "it still records for an earlier lacuna trigger");
@@ -267,6 +268,13 @@ void Keeper::discardCapture(Kept& kept) {
   const fs::path recording = recordingOf(kept.capture->output);
   kept.capture.reset();
   (void)prof::removeRecording(recording);
+}
+
+/// Another rank missed the steps that the file shows.
+void Keeper::removeRecorded(const Kept& kept) {
+  std::error_code error;
+  if (kept.rank.file.empty() || !fs::remove(kept.rank.file, error)) return;
+  --captures_;
 }
 
 void Keeper::stop(Kept& kept, StandbySlot& slot) {

@@ -35,7 +35,7 @@ class Keeper {
   [[nodiscard]] int pauseMs() const { return busy_ ? 50 : 200; }
   /// Looks at programs and requests.
   void check();
-  /// Files that were recorded.
+  /// Files that were recorded and kept.
   [[nodiscard]] std::uint32_t captures() const { return captures_; }
 
  private:
@@ -70,6 +70,7 @@ class Keeper {
   void beginCapture(Kept& kept);
   void finishCapture(Kept& kept, Rank::State state, const std::string& reason = {});
   static void discardCapture(Kept& kept);
+  void removeRecorded(const Kept& kept);
   void stop(Kept& kept, StandbySlot& slot);
   void answer(Kept& kept, Rank::State state, const std::string& reason = {});
   void show(Kept& kept);

@@ -34,6 +34,11 @@ bool isOver(const Rank& rank) {
   return rank.state == Rank::State::Finished || rank.state == Rank::State::Failed || rank.state == Rank::State::Missed;
 }
 
+/// Whether the rank was in time for the first step, or will never be.
+bool isSettled(const Rank& rank) {
+  return rank.state == Rank::State::Recording || isOver(rank);
+}
+
 std::string nameOf(const Rank& rank) {
   return fmt::format("rank {} ({})", rank.rank, rank.process.text());
 }
@@ -136,17 +141,13 @@ class Triggering {
     for (int attempt = 1;; ++attempt, reachNs *= 4) {
       if (auto status = ask(); !status) return status;
       if (auto status = go(reachNs); !status) return status;
-      if (auto status = follow([](const Rank& rank) { return rank.state != Rank::State::Ready; }); !status)
-        return status;
+      if (auto status = follow(isSettled); !status) return status;
       const auto missed =
           std::ranges::find(ranks_, Rank::State::Missed, [](const Followed& one) { return one.rank.state; });
       if (missed == ranks_.end()) break;
       if (wanted_.step >= 0 || attempt == kAttempts) return passed(missed->rank);
       if (auto status = stopAll({}); !status) return status;
-      std::error_code error;
-      for (const Followed& one : ranks_) {
-        if (!one.rank.file.empty()) fs::remove(one.rank.file, error);
-      }
+      request_.instead = request_.token;
     }
     return follow([](const Rank& rank) { return rank.state == Rank::State::Finished; });
   }

@@ -4,22 +4,18 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "core/clock.h"
-#include "core/shell_word.h"
 #include "core/standby_page.h"
 #include "lacuna/collector/capture.h"
 #include "lacuna/prof/amounts.h"
@@ -27,6 +23,7 @@
 #include "sampler/watcher.h"
 #include "supervise/capture_watch.h"
 #include "supervise/child.h"
+#include "supervise/claimed_place.h"
 #include "supervise/control_file.h"
 #include "supervise/environment.h"
 #include "supervise/flight_recorder.h"
@@ -68,36 +65,6 @@ struct Unable {
   }
 };
 
-/// True when anything has the name, even a link to nothing.
-bool isTaken(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
-/// python train.py is called train, not python.
-std::string nameOfRun(const std::vector<std::string>& command) {
-  const std::string program = fs::path(command[0]).filename().string();
-  if (program.rfind("python", 0) != 0 && program != "sh" && program != "bash") return program;
-  for (std::size_t i = 1; i < command.size(); ++i) {
-    if (command[i] == "-m" && i + 1 < command.size()) return command[i + 1];
-    if (command[i][0] == '-') continue;
-    std::error_code error;
-    // For a folder (`python ./app/`, `python .`), its own name.
-    const fs::path script = fs::absolute(command[i], error).lexically_normal();
-    const std::string name = (script.has_filename() ? script : script.parent_path()).filename().string();
-    return !name.empty() && fs::exists(command[i], error) ? name : program;
-  }
-  return program;
-}
-
-/// The command that deletes a recording: its folder alone would leave what lies in shared memory.
-std::string deleting(const fs::path& recording) {
-  const fs::path segments = prof::segmentFolder(recording);
-  std::error_code error;
-  const bool shared = segments.parent_path() == "/dev/shm" && fs::is_directory(segments, error);
-  return fmt::format("rm -r {}{}", shellWord(recording.string()), shared ? " " + shellWord(segments.string()) : "");
-}
-
 /// Everything of one run, from the empty recording to the finished trace.
 class Supervisor {
  public:
@@ -122,96 +89,13 @@ class Supervisor {
  private:
   prof::Status prepare() {
     if (auto status = prepareRawCapture(); !status) return status;
-    if (auto status = options_.output.empty() ? claimFreeName() : claimNamed(); !status) return status;
+    auto claimed = claimPlace(options_, recordingOptions());
+    if (!claimed) return claimed.error();
+    report_.output = claimed->output;
+    recording_ = claimed->recording;
     made_ = true;
     return openRecording();
   }
-
-  prof::Status claimNamed() {
-    std::error_code error;
-    report_.output = fs::absolute(options_.output, error);
-    if (auto status = checkOutput(true); !status) return status;
-    const auto status = prof::createRecording(recording_, recordingOptions());
-    return status.ok() ? status : withRemedy(status.error().message);
-  }
-
-  /// train.lcn, train-2.lcn, …: a trace that was not named never replaces another. Making the folder of the recording
-  /// claims the name in one step, so runs that start at the same time (mpirun) get a number each.
-  prof::Status claimFreeName() {
-    const std::string stem = fs::path(nameOfRun(options_.command)).stem().string();
-    std::error_code error;
-    for (int number = 1;; ++number) {
-      report_.output = fs::absolute(number == 1 ? stem + ".lcn" : fmt::format("{}-{}.lcn", stem, number), error);
-      if (isTaken(report_.output)) continue;
-      if (auto status = checkOutput(false); !status) return status;
-      const bool claimed = mkdir(recording_.c_str(), 0700) == 0;
-      if (!claimed && errno == EEXIST) continue;
-      // A run leaves its trace before its recording goes, and may have ended since the first check.
-      if (claimed && isTaken(report_.output)) {
-        rmdir(recording_.c_str());
-        continue;
-      }
-      const auto status = prof::createRecording(recording_, recordingOptions());
-      if (status.ok()) return status;
-      // Somebody who named this trace may have taken the folder while it was empty.
-      if (!claimed || rmdir(recording_.c_str()) == 0 || errno != ENOTEMPTY) return withRemedy(status.error().message);
-    }
-  }
-
-  static prof::Error withRemedy(std::string message) {
-    if (message.find("Remedy") == std::string::npos) message += ". Remedy: choose a file elsewhere with -o.";
-    return prof::Error{std::move(message)};
-  }
-
-  /// Nothing is touched that is there.
-  prof::Status checkOutput(bool named) {
-    std::error_code error;
-    fs::path& output = report_.output;
-    // The target of a link is written, and the link stays.
-    if (fs::is_symlink(output, error)) {
-      const fs::path target = fs::canonical(output, error);
-      if (error)
-        return prof::Error{fmt::format("cannot write {}: it is a link to nothing. Remedy: choose another file with -o.",
-                                       output.string())};
-      output = target;
-    }
-    const fs::path folder = output.parent_path();
-    if (!fs::is_directory(folder, error)) {
-      return prof::Error{
-          fmt::format("cannot write {}: there is no folder {}. Remedy: create it, or choose another "
-                      "file with -o.",
-                      output.string(), folder.string())};
-    }
-    // A path that leads through the folder that we are in would end with that.
-    if (const fs::path real = fs::canonical(folder, error); !error) output = real / output.filename();
-    const fs::file_status there = fs::status(output, error);
-    if (fs::exists(there) && !fs::is_regular_file(there)) {
-      return prof::Error{fmt::format("cannot write {}: it is {}. Remedy: choose a file with -o.", output.string(),
-                                     fs::is_directory(there) ? "a folder" : "not a file that can hold a trace")};
-    }
-    if (access(folder.c_str(), W_OK) != 0) {
-      return prof::Error{
-          fmt::format("cannot write {}: nothing can be made in {}: {}. Remedy: choose a file elsewhere with -o.",
-                      output.string(), folder.string(), std::strerror(errno))};
-    }
-    if (fs::exists(there) && access(output.c_str(), W_OK) != 0) {
-      return prof::Error{fmt::format("cannot write {}: {}. Remedy: choose another file with -o.", output.string(),
-                                     std::strerror(errno))};
-    }
-    recording_ = output.string() + ".recording";
-    if (named && fs::exists(recording_, error)) {
-      return prof::Error{
-          fmt::format("{0} is there: another run records there now, or one did not end well. Remedy: choose another "
-                      "file with -o; or lacuna recover {0}, or delete it: {1}",
-                      recording_.string(), deleting(recording_))};
-    }
-    // A flight recorder writes no file of this name.
-    const bool writesIt = named && options_.ringBytes == 0;
-    if (writesIt && fs::exists(there) && existing() == prof::Existing::Keep) return prof::fileInTheWay(output);
-    return {};
-  }
-
-  prof::Existing existing() const { return options_.replace ? prof::Existing::Replace : prof::Existing::Keep; }
 
   prof::Status prepareRawCapture() {
     if (options_.rawCapture.empty()) return {};
@@ -228,7 +112,7 @@ class Supervisor {
     }
     if (isRawCapture(rawCapture_)) {
       return prof::Error{fmt::format(
-          "--raw-capture {}: holds what another run captured, which lacuna convert could not tell from this "
+          "--raw-capture {}: holds what another run captured, which lacuna convert could not separate from this "
           "run's. Remedy: choose a folder for each run, or delete the files there.",
           rawCapture_.string())};
     }
@@ -368,7 +252,7 @@ class Supervisor {
     child_ = *pid;
     if (!drainer_) return {};
     // The program runs by now, and is not to suffer from what fails here: it is tried again at the end.
-    named_ = drainer_->moveTo(report_.output, existing()).ok();
+    named_ = drainer_->moveTo(report_.output, existingOf(options_)).ok();
     drainer_->start();
     return {};
   }

@@ -127,7 +127,7 @@ void MainWindow::makePages() {
     tabs_->setTabData(tab, QString::fromLatin1(entry.name));
     connect(all_[n], &Page::wanted, this, [this, tab] { tabs_->setCurrentIndex(tab); });
   }
-  connect(desk_, &Desk::messageWanted, this, &MainWindow::tell);
+  connect(desk_, &Desk::messageWanted, this, &MainWindow::showMessage);
 }
 
 Page* MainWindow::current() const {
@@ -141,7 +141,7 @@ void MainWindow::connectRunner() {
   connect(runner_, &AnalysisRunner::finished, this, &MainWindow::showFindings);
   connect(runner_, &AnalysisRunner::failed, this, [this](const QString& message) {
     if (findings_.analysis) {  // of a recording that has grown: the pages go on showing the last one
-      tell(tr("The new events could not be analysed: %1").arg(message));
+      showMessage(tr("The new events could not be analysed: %1").arg(message));
     } else {
       findings_ = {nullptr, nullptr, message};
       for (Page* page : all_) page->setFailure(message);

@@ -111,7 +111,7 @@ class MainWindow : public QMainWindow {
   void saveAppearance();
   void saveSession();
   /// In the status bar, for some seconds.
-  void tell(const QString& what);
+  void showMessage(const QString& what);
   void savePicture();
   void copyPicture();
   void saveData();

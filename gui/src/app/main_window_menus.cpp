@@ -145,7 +145,7 @@ bool MainWindow::savePictureTo(const QString& path, QString* problem) {
   return why.isEmpty();
 }
 
-void MainWindow::tell(const QString& what) {
+void MainWindow::showMessage(const QString& what) {
   statusBar()->showMessage(what, kMessageMs);
 }
 
@@ -153,28 +153,29 @@ void MainWindow::savePicture() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), {}, tr("Pictures (*.png *.svg)"));
   if (path.isEmpty()) return;
   QString problem;
-  tell(savePictureTo(path, &problem) ? tr("%1 is written").arg(path) : problem);
+  showMessage(savePictureTo(path, &problem) ? tr("%1 is written").arg(path) : problem);
 }
 
 void MainWindow::saveData() {
   if (current()->saveData()) return;
   const Figures found = trace_ ? figures() : Figures();
-  if (found.csv.isEmpty()) return tell(tr("There is no data on this page yet"));
+  if (found.csv.isEmpty()) return showMessage(tr("There is no data on this page yet"));
   const QString path = QFileDialog::getSaveFileName(this, tr("Save data"), {}, tr("Comma-separated values (*.csv)"));
   if (!path.isEmpty()) writeData(path, found);
 }
 
 void MainWindow::writeData(const QString& path, const Figures& figures) {
   const QString problem = writeFile(path, figures.csv.toUtf8());
-  if (!problem.isEmpty()) return tell(problem);
-  tell(figures.cutAt > 0
-           ? tr("%1 has the first %2 events alone: select a shorter stretch").arg(path, QString::number(figures.cutAt))
-           : tr("%1 is written").arg(path));
+  if (!problem.isEmpty()) return showMessage(problem);
+  showMessage(
+      figures.cutAt > 0
+          ? tr("%1 has the first %2 events alone: select a shorter stretch").arg(path, QString::number(figures.cutAt))
+          : tr("%1 is written").arg(path));
 }
 
 void MainWindow::copyPicture() {
   QApplication::clipboard()->setPixmap(pages_->currentWidget()->grab());
-  tell(tr("The picture of the page is on the clipboard"));
+  showMessage(tr("The picture of the page is on the clipboard"));
 }
 
 }  // namespace lacuna::gui

@@ -30,13 +30,13 @@ class LongJob {
           },
           Qt::QueuedConnection);
     }
-    /// A function that the work calls to report how far it is: 0 … 1, and any further values. `tell` gets each percent
-    /// once, as by post(). Answers wanted().
-    template <class Tell>
-    [[nodiscard]] auto progress(Tell tell) const {
-      return [turn = *this, tell = std::move(tell), reported = -1](double share, const auto&... more) mutable {
+    /// A function that the work calls to report how far it is: 0 … 1, and any further values. `report` gets each
+    /// percent once, as by post(). Answers wanted().
+    template <class Report>
+    [[nodiscard]] auto progress(Report report) const {
+      return [turn = *this, report = std::move(report), reported = -1](double share, const auto&... more) mutable {
         const int percent = static_cast<int>(share * 100);
-        if (percent != reported) turn.post([tell, share, more...] { tell(share, more...); });
+        if (percent != reported) turn.post([report, share, more...] { report(share, more...); });
         reported = percent;
         return turn.wanted();
       };

@@ -115,18 +115,18 @@ SqlPage::SqlPage(Desk&, QWidget* parent) : Page(parent), runner_(new QueryRunner
   });
   connect(model_, &SqlModel::arranged, this, [this] {
     if (!fitted_) fitColumns();
-    sayRows();
+    showRowCount();
   });
   connect(runner_, &QueryRunner::rowsArrived, this, [this](const std::shared_ptr<const SqlChunk>& chunk) {
     model_->append(chunk);
     if (!fitted_) fitColumns();
-    say(tr("%1 rows so far…").arg(words(prof::scaledCount(model_->rows().all))));
+    showStatus(tr("%1 rows so far…").arg(words(prof::scaledCount(model_->rows().all))));
   });
   connect(runner_, &QueryRunner::finished, this, [this](quint64 rows, double seconds, bool cut) {
     setBusy(false);
     const QString time = durationWords(seconds * 1e9);
     answered_ = rows == 1 ? tr("1 row in %1").arg(time) : tr("%1 rows in %2").arg(rows).arg(time);
-    sayRows();
+    showRowCount();
     notice_->setVisible(cut);
     notice_->setText(
         cut ? tr("The answer has more than these first %L1 rows, and the table holds no others. “Export CSV…” writes "
@@ -140,12 +140,12 @@ SqlPage::SqlPage(Desk&, QWidget* parent) : Page(parent), runner_(new QueryRunner
   connect(runner_, &QueryRunner::cancelled, this, [this] {
     setBusy(false);
     answered_ = tr("Cancelled after %1 rows").arg(model_->rows().all);
-    sayRows();
+    showRowCount();
     Q_EMIT settled();
   });
   connect(runner_, &QueryRunner::exported, this, [this](quint64 rows, const QString& path) {
     setBusy(false);
-    say(rows == 1 ? tr("1 row written to %1").arg(path) : tr("%1 rows written to %2").arg(rows).arg(path));
+    showStatus(rows == 1 ? tr("1 row written to %1").arg(path) : tr("%1 rows written to %2").arg(rows).arg(path));
     Q_EMIT settled();
   });
   setSubject(editor_);
@@ -264,7 +264,7 @@ void SqlPage::setTrace(const TracePtr& trace) {
   notice_->hide();
   notice_->clear();
   editor_->setExtraSelections({});
-  if (!runner_->busy()) say(hint());
+  if (!runner_->busy()) showStatus(hint());
   tables_->clear();
   fillTables();
 }
@@ -331,15 +331,15 @@ void SqlPage::setBusy(bool busy) {
   saveButton_->setEnabled(!busy);
 }
 
-void SqlPage::say(const QString& what, bool error) {
+void SqlPage::showStatus(const QString& what, bool error) {
   status_->setObjectName(error ? QStringLiteral("error") : QStringLiteral("dim"));
   status_->setStyleSheet(QStringLiteral(" "));  // the name decides the colour: look it up anew
   status_->setText(what);
 }
 
-void SqlPage::sayRows() {
+void SqlPage::showRowCount() {
   if (answered_.isEmpty() || runner_->busy()) return;
-  say(model_->filter().isEmpty() ? answered_ : tr("%1, %2 shown").arg(answered_).arg(model_->rows().count()));
+  showStatus(model_->filter().isEmpty() ? answered_ : tr("%1, %2 shown").arg(answered_).arg(model_->rows().count()));
 }
 
 bool SqlPage::busy() const {
@@ -357,13 +357,13 @@ void SqlPage::run() {
   model_->begin({});
   editor_->setExtraSelections({});
   setBusy(true);
-  say(tr("Running…"));
+  showStatus(tr("Running…"));
   runner_->run(trace_, editor_->toPlainText());
 }
 
 void SqlPage::showFailure(const QString& message, int position) {
   setBusy(false);
-  say(message, true);
+  showStatus(message, true);
   if (position >= 0) {
     QTextEdit::ExtraSelection wrong;
     wrong.cursor = editor_->textCursor();
@@ -414,9 +414,9 @@ std::vector<Command> SqlPage::commands() {
 }
 
 void SqlPage::exportTo(const QString& path) {
-  if (const QString problem = whyProtected(path); !problem.isEmpty()) return say(problem);
+  if (const QString problem = whyProtected(path); !problem.isEmpty()) return showStatus(problem);
   setBusy(true);
-  say(tr("Writing…"));
+  showStatus(tr("Writing…"));
   if (model_->isArranged()) return runner_->exportRows(trace_, model_->rows(), path);
   runner_->exportCsv(trace_, editor_->toPlainText(), path);
 }

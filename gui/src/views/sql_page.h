@@ -56,14 +56,14 @@ class SqlPage : public Page {
   /// Those that have rows, or more rows than before; what is looked into stays open.
   void fillTables();
   void addReportTables(int place);
-  void say(const QString& words, bool error = false);
+  void showStatus(const QString& words, bool error = false);
   /// The text before the first statement.
   static QString hint();
   void showFailure(const QString& message, int position);
   void setBusy(bool busy);
   void fitColumns();
   /// Writes the number of rows, and of those that are shown.
-  void sayRows();
+  void showRowCount();
 
   TracePtr trace_;
   bool fresh_ = true;

@@ -45,7 +45,7 @@ int placeOfKey(const QKeyEvent& event) {
 
 }  // namespace
 
-void TimelineView::say(const QString& what) {
+void TimelineView::announce(const QString& what) {
   announced_ = what;
   setAccessibleDescription(what);
   QAccessibleValueChangeEvent spoken(this, what);
@@ -79,14 +79,14 @@ void TimelineView::moveRow(int step) {
   const RowKey key{row.kind, row.ref};
   scroll_->setValue(scrollTo(rows(), {&key, 1}, scroll_->value(), height() - kRulerHeight));
   setCurrentRow(key);
-  say(stateOfRow(*trace(), row));
+  announce(stateOfRow(*trace(), row));
 }
 
 void TimelineView::toggleCurrentRow(bool pin) {
   const auto at = currentRow();
   if (!at) return;
   toggle(Row(rows()[*at]), pin);
-  if (const auto now = currentRow()) say(stateOfRow(*trace(), rows()[*now]));
+  if (const auto now = currentRow()) announce(stateOfRow(*trace(), rows()[*now]));
 }
 
 void TimelineView::extendArea(int step) {
@@ -132,7 +132,7 @@ void TimelineView::jumpToBookmark(int step) {
   setCursorMark(mark.timeNs);
   pointer_.byKeys = true;
   const QString moment = momentWords(view, canvasWidth(), mark.timeNs);
-  say(tr("bookmark %1 of %2, at %3: %4").arg(to + 1).arg(count).arg(moment, mark.note));
+  announce(tr("bookmark %1 of %2, at %3: %4").arg(to + 1).arg(count).arg(moment, mark.note));
   Q_EMIT momentPicked(mark.timeNs);
 }
 

@@ -258,11 +258,11 @@ void TimelinePage::toggleBookmark() {
   std::vector<Bookmark> marks = view_->bookmarks();
   const prof::TimeNs at = view_->momentOfInterest();
   if (const auto same = near(marks, at); same != marks.end()) {
-    view_->say(tr("bookmark %1 is gone").arg(same->note));
+    view_->announce(tr("bookmark %1 is gone").arg(same->note));
     marks.erase(same);
   } else {
     marks.push_back({at, QString::number(marks.size() + 1)});
-    view_->say(tr("bookmark %1 is set").arg(marks.back().note));
+    view_->announce(tr("bookmark %1 is set").arg(marks.back().note));
   }
   view_->setBookmarks(std::move(marks));
 }

@@ -129,8 +129,10 @@ void TimelinePage::searchFor(const QString& text) {
         const auto names = std::make_shared<const analyzer::NameMatches>(
             analyzer::matchNames(*trace->store, part, [&] { return turn.wanted(); }));
         if (!turn.wanted()) return;
-        const auto tell = [this](double share) { setFound(tr("Searching… %1 %").arg(static_cast<int>(share * 100))); };
-        const std::uint64_t events = count(*trace->tracks, *names, turn.progress(tell));
+        const auto showProgress = [this](double share) {
+          setFound(tr("Searching… %1 %").arg(static_cast<int>(share * 100)));
+        };
+        const std::uint64_t events = count(*trace->tracks, *names, turn.progress(showProgress));
         turn.post([this, names, events] { showFound(names, events); });
       });
 }

@@ -161,7 +161,7 @@ void TimelineView::setArea(std::optional<prof::TimeWindow> area) {
   selection_.area = area;
   if (area) {
     const QString from = momentWords(viewport(), canvasWidth(), area->startNs);
-    say(tr("%1 selected, from %2").arg(durationWords(area->endNs - area->startNs), from));
+    announce(tr("%1 selected, from %2").arg(durationWords(area->endNs - area->startNs), from));
   }
   update();
   Q_EMIT areaChanged();
@@ -203,7 +203,7 @@ void TimelineView::select(std::optional<EventPlace> place) {
   selection_.event = place;
   selection_.links.clear();
   if (place) setCurrentRow(RowKey{Row::Kind::Track, place->track});
-  say(place ? describe(*place) : QString());
+  announce(place ? describe(*place) : QString());
   if (place && measuring()) measureTo(*place);
   update();
   Q_EMIT selectionChanged();

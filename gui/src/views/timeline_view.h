@@ -82,7 +82,7 @@ class TimelineView : public QWidget {
   /// To the next one, or the one before; after the last comes the first.
   void jumpToBookmark(int step);
   /// Announces to screen readers what is selected now, or was done.
-  void say(const QString& what);
+  void announce(const QString& what);
   [[nodiscard]] const QString& announced() const { return announced_; }
   void toEnd();
   /// Forgets the selected event and stretch, and the evidence.

@@ -85,12 +85,12 @@ class RangeAllocator : public Allocator {
   void describe(Block* block, const char* tensor, Role role) override {
     const std::lock_guard lock(lock_);
     if (block->role == role && std::string_view(block->tensor) == tensor) return;
-    tell(LACUNA_RT_MEMORY_FREE, *block);
+    emitEvent(LACUNA_RT_MEMORY_FREE, *block);
     account(block->role, -static_cast<std::int64_t>(block->requested));
     block->tensor = tensor;
     block->role = role;
     account(role, static_cast<std::int64_t>(block->requested));
-    tell(LACUNA_RT_MEMORY_ALLOCATE, *block);
+    emitEvent(LACUNA_RT_MEMORY_ALLOCATE, *block);
   }
 
   MemoryStats stats() override {
@@ -400,7 +400,7 @@ class RangeAllocator : public Allocator {
     }
   }
 
-  void tell(LacunaRtMemoryAction action, const Block& block) {
+  void emitEvent(LacunaRtMemoryAction action, const Block& block) {
     if (instrument::sinks() == 0) [[likely]]
       return;
     instrument::memoryEvent(action, block.address, block.requested, block.role, block.op, block.tensor,
@@ -410,7 +410,7 @@ class RangeAllocator : public Allocator {
   void note(LacunaRtMemoryAction action, const Block& block) {
     if (instrument::sinks() == 0) [[likely]]
       return;
-    tell(action, block);
+    emitEvent(action, block);
     if (!instrument::recordingOperators() || !ordered_) return;
     const DeviceType device = backed_ ? DeviceType::Cpu : DeviceType::Meta;
     if (action == LACUNA_RT_MEMORY_ALLOCATE) instrument::recordAllocation(block, device);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/node.h"
+#include "autograd/scaled_loss.h"
 #include "backend/backend.h"
 #include "core/layout.h"
 #include "instrument/step_times.h"
@@ -373,7 +374,10 @@ class Engine {
 class BackwardGuard {
  public:
   explicit BackwardGuard(bool record)
-      : direction_(instrument::tState.direction), mode_(GradMode::enabled()), autocast_(false) {
+      : direction_(instrument::tState.direction),
+        mode_(GradMode::enabled()),
+        scaled_(std::exchange(tLossScaled, false)),
+        autocast_(false) {
     instrument::tState.direction = instrument::Direction::Backward;
     GradMode::set(record);
     forgetShortCopies();
@@ -381,11 +385,12 @@ class BackwardGuard {
   ~BackwardGuard() {
     instrument::tState.direction = direction_;
     GradMode::set(mode_);
+    tLossScaled = scaled_;
   }
 
  private:
   instrument::Direction direction_;
-  bool mode_;
+  bool mode_, scaled_;
   Autocast autocast_;
 };
 

@@ -74,7 +74,8 @@ Replay::Replay(CheckpointSegment segment, const std::vector<Tensor>& inputs)
     : segment_(std::move(segment)),
       random_(randomState()),
       module_(instrument::tState.module),
-      autocast_(Autocast::enabled()) {
+      autocast_(Autocast::enabled()),
+      autocastType_(Autocast::type()) {
   for (const Tensor& input : inputs) inputs_.push_back(keep(input));
 }
 
@@ -141,7 +142,7 @@ void Replay::run() {
   for (const Input& input : inputs_) inputs.push_back(again(input));
   const CompositeOp op(kInfo, {});
   const AsInTheForward state(random_, module_);
-  const Autocast cast(autocast_);
+  const Autocast cast = autocast_ ? Autocast(autocastType_) : Autocast(false);
   const Running running(this, given_, inputs);
   replays_ = true;
   try {

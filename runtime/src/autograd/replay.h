@@ -57,6 +57,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   RandomState random_;
   const Name* module_;
   bool autocast_;
+  DType autocastType_;
   bool replays_ = false;
 };
 

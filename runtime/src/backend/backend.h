@@ -127,7 +127,9 @@ void scatterAdd(const View& out, const View& index, const View& values, int dim)
 /// Writes rather than adds.
 void scatter(const View& out, const View& index, const View& values, int dim);
 
-/// One parameter of a fused update; all contiguous, of one type.
+/// One parameter of a fused update; all contiguous, of one type. A parameter of a 16-bit type may have a master in f32:
+/// then `parameter`, its state and the arithmetic are f32, and `held` gets the rounded values. A master counts where it
+/// rounds to what `held` holds; where the program has written another value there, the update begins at that.
 struct UpdateItem {
   void* parameter;
   const void* gradient;
@@ -135,6 +137,8 @@ struct UpdateItem {
   void* second;  ///< Adam's second moment
   std::int64_t count;
   double correction1 = 1, correction2 = 1;  ///< of Adam's moments, for how often this parameter was updated
+  void* held = nullptr;                     ///< of `heldType`; null without a master
+  DType heldType = DType::F32, gradientType = DType::F32;  ///< with a master; the gradient's is heldType or f32
 };
 struct SgdArguments {
   double rate, momentum, dampening, decay;
@@ -148,6 +152,16 @@ void sgd(const UpdateItem* items, std::size_t count, DType dtype, const SgdArgum
 void adam(const UpdateItem* items, std::size_t count, DType dtype, const AdamArguments& arguments);
 /// Adam's direction, scaled per parameter to that parameter's norm.
 void lamb(const UpdateItem* items, std::size_t count, DType dtype, const AdamArguments& arguments);
+
+/// A gradient to be multiplied, in place or into f32.
+struct UnscaleItem {
+  void* to;
+  const void* from;
+  std::int64_t count;
+  DType toType, fromType;
+};
+/// `infinite` becomes 1 where a product is infinite or NaN, and else 0.
+void unscale(const UnscaleItem* items, std::size_t count, double factor, float* infinite);
 
 }  // namespace kernel
 }  // namespace lacuna::rt

@@ -45,30 +45,4 @@ DType promote(DType a, DType b) {
   return DType::F32;  // bf16 with f16
 }
 
-Float16::Float16(float value) {
-  const auto wide = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (wide >> 16) & 0x8000u;
-  const std::uint32_t rest = wide & 0x7fffffffu;
-  if (rest >= 0x7f800000u) {  // infinity and NaN
-    bits = static_cast<std::uint16_t>(sign | 0x7c00u | (rest > 0x7f800000u ? 0x200u : 0u));
-  } else if (rest >= 0x477ff000u) {  // rounds beyond the largest half
-    bits = static_cast<std::uint16_t>(sign | 0x7c00u);
-  } else if (rest >= 0x38800000u) {
-    bits = static_cast<std::uint16_t>(sign | ((rest - 0x38000000u + 0xfffu + ((rest >> 13) & 1u)) >> 13));
-  } else {  // subnormal: adding one half's smallest step × 2^24 lets the float unit round
-    const float scaled = std::bit_cast<float>(rest) + 0.5F;
-    bits = static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(scaled) - 0x3f000000u));
-  }
-}
-
-Float16::operator float() const {
-  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1fu;
-  const std::uint32_t mantissa = bits & 0x3ffu;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-  if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-  const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
-  return sign != 0 ? -magnitude : magnitude;
-}
-
 }  // namespace lacuna::rt

@@ -42,7 +42,7 @@ struct Storage : RefCounted, Pooled<Storage> {
   std::atomic<bool> keepsCopies{false};
   Block* block = nullptr;
   std::uint64_t written = 0;  ///< the execution of the last write; 0: some one that was enqueued by then
-  /// For weights, under the lock of keptWeights(): their copies in the library's order and in bf16.
+  /// For weights, under the lock of keptWeights(): their copies in the library's order and in 16 bits.
   std::shared_ptr<KeptWeights> kept, keptShort;
 };
 void destroy(Storage* storage);

@@ -178,7 +178,8 @@ const Name kMemory{LACUNA_RT_MSG_MEMORY};
 const Name kStep{LACUNA_RT_MSG_STEP};
 const Name kPhases[] = {{LACUNA_RT_MSG_PHASE_LOAD},       {LACUNA_RT_MSG_PHASE_FORWARD},
                         {LACUNA_RT_MSG_PHASE_BACKWARD},   {LACUNA_RT_MSG_PHASE_OPTIMIZER},
-                        {LACUNA_RT_MSG_PHASE_EVALUATION}, {LACUNA_RT_MSG_PHASE_CHECKPOINT}};
+                        {LACUNA_RT_MSG_PHASE_EVALUATION}, {LACUNA_RT_MSG_PHASE_CHECKPOINT},
+                        {LACUNA_RT_MSG_PHASE_SKIPPED}};
 const Name kStages[] = {{LACUNA_RT_MSG_LOADER_FETCH},   {LACUNA_RT_MSG_LOADER_DECODE}, {LACUNA_RT_MSG_LOADER_AUGMENT},
                         {LACUNA_RT_MSG_LOADER_COLLATE}, {LACUNA_RT_MSG_LOADER_PUT},    {LACUNA_RT_MSG_LOADER_WAIT}};
 /// Origins of memory that a stage asks for.
@@ -404,6 +405,15 @@ void memoryMark(const char* message) {
   if (!nvtxOn()) return;
   reportBegun();
   const nvtxEventAttributes_t event = attributesOf(handleOf(message), LACUNA_RT_CATEGORY_MEMORY);
+  ::nvtxDomainMarkEx(gDomain, &event);
+}
+
+void lossScale(double factor) {
+  if (!nvtxOn()) return;
+  reportBegun();
+  nvtxEventAttributes_t event = attributesOf(handleOf(LACUNA_RT_MSG_LOSS_SCALE), LACUNA_RT_CATEGORY_INFO);
+  event.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+  event.payload.dValue = factor;
   ::nvtxDomainMarkEx(gDomain, &event);
 }
 

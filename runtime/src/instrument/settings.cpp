@@ -171,6 +171,15 @@ bool switchAsSet(std::string_view knob, std::string_view thing, bool chosen) {
   return wordAsSet(knob, "on", "off", thing, chosen);
 }
 
+bool ampAsSet(std::string_view thing, bool chosen) {
+  const auto text = settingOf("amp");
+  if (text == "f16") {
+    refuseSetting("amp", thing, "f16 needs a GradScaler in the program; amp=bf16 needs none");
+    return chosen;
+  }
+  return wordAsSet("amp", text == "bf16" ? "bf16" : "on", "off", thing, chosen);
+}
+
 bool clearsToNone(bool chosen) {
   return wordAsSet("zero_grad", "none", "zero", "rt::zeroGrad() call", chosen);
 }

@@ -22,6 +22,8 @@ void finishSettings();
 
 /// A switch as the program chose it, or as a setting overrides it.
 bool switchAsSet(std::string_view knob, std::string_view thing, bool chosen);
+/// The same for `amp`, where `bf16` is another word for `on`.
+bool ampAsSet(std::string_view thing, bool chosen);
 /// True when a call that clears gradients drops them, as the program chose or a setting has it.
 bool clearsToNone(bool chosen);
 

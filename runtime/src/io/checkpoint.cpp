@@ -18,6 +18,8 @@ constexpr const char* kParameters = "lacuna.parameters";
 constexpr const char* kSteps = "lacuna.steps";
 constexpr const char* kRate = "lacuna.rate";
 constexpr const char* kBaseRate = "lacuna.base_rate";
+constexpr const char* kScale = "lacuna.scale";
+constexpr const char* kFiniteUpdates = "lacuna.finite_updates";
 constexpr const char* kUpdates = "lacuna.updates";  ///< of each parameter, with commas between
 
 std::string described(const Tensor& tensor) {
@@ -67,6 +69,16 @@ std::vector<std::int64_t> updatesOf(const std::filesystem::path& path, const Met
   }
 }
 
+optim::GradScaler::State scaleOf(const std::filesystem::path& path, const Metadata& metadata) {
+  if (!metadata.contains(kScale))
+    fail("loadOptimizer", path.string() + " was saved without a scaler; pass none to load the optimizer alone");
+  const optim::GradScaler::State state{numberOf<double>(path, metadata, kScale),
+                                       numberOf<std::int64_t>(path, metadata, kFiniteUpdates)};
+  if (!(state.factor > 0) || !std::isfinite(state.factor) || state.finiteUpdates < 0)
+    fail("loadOptimizer", path.string() + ": the scaler's factor or count of updates makes no sense");
+  return state;
+}
+
 /// `op` is who was called, `from` where the state comes from, for what does not fit.
 void load(nn::Module& module, const TensorMap& state, const char* op, const std::string& from) {
   TensorMap own = stateOf(module);
@@ -112,22 +124,27 @@ Metadata loadModule(const std::filesystem::path& path, nn::Module& module) {
   return std::move(loaded.metadata);
 }
 
-void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer) {
+void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer,
+                   const optim::GradScaler* scaler) {
   const PhaseScope phase(Phase::Checkpoint);
   TensorMap tensors;
   for (const auto& [name, tensor] : optimizer.state()) {
     if (tensor.defined()) tensors.emplace(name, tensor);
   }
-  saveTensors(path, tensors,
-              {{kKind, optimizer.kind()},
-               {kParameters, std::to_string(optimizer.parameters().size())},
-               {kSteps, std::to_string(optimizer.steps())},
-               {kUpdates, joined(optimizer.updates())},
-               {kRate, exactly(optimizer.rate())},
-               {kBaseRate, exactly(optimizer.baseRate())}});
+  Metadata metadata{{kKind, optimizer.kind()},
+                    {kParameters, std::to_string(optimizer.parameters().size())},
+                    {kSteps, std::to_string(optimizer.steps())},
+                    {kUpdates, joined(optimizer.updates())},
+                    {kRate, exactly(optimizer.rate())},
+                    {kBaseRate, exactly(optimizer.baseRate())}};
+  if (scaler != nullptr) {
+    metadata[kScale] = exactly(scaler->state().factor);
+    metadata[kFiniteUpdates] = std::to_string(scaler->state().finiteUpdates);
+  }
+  saveTensors(path, tensors, metadata);
 }
 
-void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer) {
+void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer, optim::GradScaler* scaler) {
   const LoadedTensors loaded = loadTensors(path);
   const auto steps = numberOf<std::int64_t>(path, loaded.metadata, kSteps);
   const auto rate = numberOf<double>(path, loaded.metadata, kRate);
@@ -144,9 +161,11 @@ void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimize
                               std::to_string(optimizer.parameters().size()));
   }
   if (!std::isfinite(rate) || !std::isfinite(base)) fail("loadOptimizer", path.string() + ": the rate is not finite");
+  const auto scale = scaler != nullptr ? scaleOf(path, loaded.metadata) : optim::GradScaler::State{};
   std::vector<std::pair<std::string, Tensor>> state(loaded.tensors.begin(), loaded.tensors.end());
   optimizer.setState(state, steps, updatesOf(path, loaded.metadata));
   optimizer.setRate(rate, base);
+  if (scaler != nullptr) scaler->setState(scale);
 }
 
 }  // namespace lacuna::rt

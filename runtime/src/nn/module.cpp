@@ -35,7 +35,8 @@ thread_local bool tInsideModule = false;
 template <class Run>
 Tensor withAmpAsSet(Run&& run) {
   const bool chosen = Autocast::enabled();
-  const Autocast cast(instrument::switchAsSet("amp", "outermost rt::Module", chosen));
+  const bool wanted = instrument::ampAsSet("outermost rt::Module", chosen);
+  const Autocast cast = chosen && wanted ? Autocast(Autocast::type()) : Autocast(wanted);
   tInsideModule = true;
   struct Outside {
     ~Outside() { tInsideModule = false; }

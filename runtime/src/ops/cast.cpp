@@ -13,6 +13,7 @@
 namespace lacuna::rt {
 
 thread_local constinit bool tAutocast = false;
+thread_local constinit DType tAutocastType = DType::BF16;
 
 namespace {
 
@@ -29,40 +30,53 @@ ShortCopies& shortCopies() {
 }
 
 bool serves(const ShortCopy& held) {
-  return held.version == held.weight.version() && !held.copy.impl()->autograd->gradFn->freed;
+  return held.version == held.weight.version() && held.copy.dtype() == tAutocastType &&
+         !held.copy.impl()->autograd->gradFn->freed;
 }
 
 Tensor recordedShortOf(const Tensor& leaf) {
   ShortCopy& held = shortCopies()[leaf.impl()];
-  if (!held.copy.defined() || !serves(held)) held = {leaf, leaf.to(DType::BF16), leaf.version()};
+  if (!held.copy.defined() || !serves(held)) held = {leaf, leaf.to(tAutocastType), leaf.version()};
   return held.copy;
 }
 
 }  // namespace
 
 Tensor shortOf(const Tensor& x) {
-  if (!x.defined() || x.dtype() == DType::BF16) return x;
+  if (!x.defined() || x.dtype() == tAutocastType) return x;
   const bool records = recording() && x.requiresGrad();
-  if (!records) return keptShort(x);
+  if (!records) return keptShort(x, tAutocastType);
   dropKeptWeights(x);
   // A checkpoint's segment makes again what it makes: it keeps nothing.
   const bool inSegment = tReplay != nullptr || replaying();
-  return x.isLeaf() && !inSegment ? recordedShortOf(x) : x.to(DType::BF16);
+  return x.isLeaf() && !inSegment ? recordedShortOf(x) : x.to(tAutocastType);
 }
 
 void forgetShortCopies() {
   shortCopies().clear();
 }
 
-Autocast::Autocast(bool on) : before_(std::exchange(tAutocast, on)) {
-  if (on) instrument::reportSwitch(instrument::OwnKnob::Amp, true);
+Autocast::Autocast(bool on) : before_(std::exchange(tAutocast, on)), typeBefore_(tAutocastType) {
+  if (!on) return;
+  tAutocastType = DType::BF16;
+  instrument::reportSwitch(instrument::OwnKnob::Amp, true);
+}
+Autocast::Autocast(DType type) : before_(tAutocast), typeBefore_(tAutocastType) {
+  if (!isShort(type)) fail("Autocast", std::string("products in ") + name(type) + "; choose bf16 or f16");
+  tAutocast = true;
+  tAutocastType = type;
+  instrument::reportKnob(instrument::OwnKnob::Amp, type == DType::BF16 ? "on" : name(type));
 }
 Autocast::~Autocast() {
   tAutocast = before_;
+  tAutocastType = typeBefore_;
   if (!before_) forgetShortCopies();
 }
 bool Autocast::enabled() {
   return tAutocast;
+}
+DType Autocast::type() {
+  return tAutocastType;
 }
 
 }  // namespace lacuna::rt

@@ -193,8 +193,6 @@ void checkTensors(const char* op, const Tensor& x, const Tensor& weight, const T
                  (bias.defined() ? std::string(", bias ") + name(bias.dtype()) : "") +
                  "; they must be the same floating type");
   }
-  if (x.dtype() == DType::F16 && x.device().type == DeviceType::Cpu)
-    fail(op, "f16 convolutions are not supported on the CPU; use bf16 or f32");
   if (x.device() != weight.device() || (bias.defined() && bias.device() != x.device())) {
     fail(op, "input is on " + toString(x.device()) + ", weight on " + toString(weight.device()));
   }

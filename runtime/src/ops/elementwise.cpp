@@ -7,6 +7,7 @@
 #include "backend/rows.h"
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/cast.h"
 #include "ops/shared.h"
 
 namespace lacuna::rt {
@@ -98,6 +99,13 @@ void checkKeepsFraction(const char* op, const Tensor& x, const Tensor& other) {
   if (isFloating(other.dtype()) && !isFloating(x.dtype()))
     fail(op,
          std::string(name(other.dtype())) + " in place on " + name(x.dtype()) + " would be cut off; convert it first");
+}
+
+/// As wideOf(), without another handle.
+Tensor widened(Tensor x) {
+  if (!takesWide(x)) [[likely]]
+    return x;
+  return x.to(DType::F32);
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the last handle of x lends the result its memory
@@ -387,6 +395,8 @@ Tensor div(const Tensor& a, const Tensor& b) {
   return runBinary(kInfo, Binary::Div, a, b, b.requiresGrad(), true);
 }
 Tensor pow(const Tensor& a, const Tensor& b) {
+  if (takesWide(a, b)) [[unlikely]]
+    return pow(wideOf(a), wideOf(b));
   static const OpInfo kInfo{"pow", powBackward};
   return runBinary(kInfo, Binary::Pow, a, b, true, true);
 }
@@ -443,15 +453,21 @@ LACUNA_RT_COMPARISON(logicalOr, "logical_or", Or)
     static const OpInfo kInfo{text, backwardFunction};                \
     return runUnary(kInfo, Unary::kind, std::move(x), Keep::keep);    \
   }
+/// One whose results leave the range of f16, or lose their digits in bf16: within an Autocast it computes in f32.
+#define LACUNA_RT_WIDE_UNARY(function, text, kind, backwardFunction, keep)  \
+  Tensor function(Tensor x) {                                               \
+    static const OpInfo kInfo{text, backwardFunction};                      \
+    return runUnary(kInfo, Unary::kind, widened(std::move(x)), Keep::keep); \
+  }
 LACUNA_RT_UNARY(neg, "neg", Neg, negBackward, Nothing)
 LACUNA_RT_UNARY(abs, "abs", Abs, absBackward, Input)
-LACUNA_RT_UNARY(exp, "exp", Exp, expBackward, Output)
-LACUNA_RT_UNARY(log, "log", Log, logBackward, Input)
-LACUNA_RT_UNARY(log1p, "log1p", Log1p, log1pBackward, Input)
+LACUNA_RT_WIDE_UNARY(exp, "exp", Exp, expBackward, Output)
+LACUNA_RT_WIDE_UNARY(log, "log", Log, logBackward, Input)
+LACUNA_RT_WIDE_UNARY(log1p, "log1p", Log1p, log1pBackward, Input)
 LACUNA_RT_UNARY(sqrt, "sqrt", Sqrt, sqrtBackward, Output)
-LACUNA_RT_UNARY(rsqrt, "rsqrt", Rsqrt, rsqrtBackward, Output)
-LACUNA_RT_UNARY(reciprocal, "reciprocal", Reciprocal, reciprocalBackward, Output)
-LACUNA_RT_UNARY(square, "square", Square, squareBackward, Input)
+LACUNA_RT_WIDE_UNARY(rsqrt, "rsqrt", Rsqrt, rsqrtBackward, Output)
+LACUNA_RT_WIDE_UNARY(reciprocal, "reciprocal", Reciprocal, reciprocalBackward, Output)
+LACUNA_RT_WIDE_UNARY(square, "square", Square, squareBackward, Input)
 LACUNA_RT_UNARY(sin, "sin", Sin, sinBackward, Input)
 LACUNA_RT_UNARY(cos, "cos", Cos, cosBackward, Input)
 LACUNA_RT_UNARY(erf, "erf", Erf, erfBackward, Input)
@@ -459,7 +475,7 @@ LACUNA_RT_UNARY(tanh, "tanh", Tanh, tanhBackward, Output)
 LACUNA_RT_UNARY(sigmoid, "sigmoid", Sigmoid, sigmoidBackward, Output)
 LACUNA_RT_UNARY(relu, "relu", Relu, reluBackward, Output)
 LACUNA_RT_UNARY(silu, "silu", Silu, siluBackward, Input)
-LACUNA_RT_UNARY(softplus, "softplus", Softplus, softplusBackward, Input)
+LACUNA_RT_WIDE_UNARY(softplus, "softplus", Softplus, softplusBackward, Input)
 LACUNA_RT_UNARY(sign, "sign", Sign, zeroBackward, Nothing)
 LACUNA_RT_UNARY(floor, "floor", Floor, zeroBackward, Nothing)
 LACUNA_RT_UNARY(ceil, "ceil", Ceil, zeroBackward, Nothing)
@@ -491,7 +507,7 @@ Tensor div(const Tensor& a, double b) {
 Tensor pow(const Tensor& a, double exponent) {
   needsDefined("pow_scalar", "a", a);
   static const OpInfo kInfo{"pow_scalar", powScalarBackward};
-  Tensor x = meeting(a, isWhole(exponent));
+  Tensor x = meeting(wideOf(a), isWhole(exponent));
   if (isInteger(x.dtype()) && (exponent < 0 || exponent >= 0x1p63))
     fail("pow_scalar", std::string(name(x.dtype())) + " to the power of " + std::to_string(exponent) +
                            "; convert it to a floating type first");

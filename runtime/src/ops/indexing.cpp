@@ -1,12 +1,15 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "core/layout.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/random.h"
+#include "ops/cast.h"
 #include "ops/shared.h"
 
 namespace lacuna::rt {
@@ -150,6 +153,21 @@ void dropoutBackward(Node& n, const Tensor* g, Tensor* out) {
   out[0] = keptOf(g[0], n.unpack(0), n.doubles[0]);
 }
 
+/// Within an Autocast, floating parts of different types in the widest of them; nothing elsewhere.
+std::optional<std::vector<Tensor>> inWidestType(const std::vector<Tensor>& parts) {
+  if (!tAutocast) [[likely]]
+    return std::nullopt;
+  const auto fits = [&](const Tensor& part) { return isFloating(part.dtype()); };
+  if (!std::all_of(parts.begin(), parts.end(), fits)) return std::nullopt;
+  DType type = parts[0].dtype();
+  for (const Tensor& part : parts) type = promote(type, part.dtype());
+  const auto same = [&](const Tensor& part) { return part.dtype() == type; };
+  if (std::all_of(parts.begin(), parts.end(), same)) return std::nullopt;
+  std::vector<Tensor> wide;
+  for (const Tensor& part : parts) wide.push_back(part.to(type));
+  return wide;
+}
+
 }  // namespace
 
 Tensor embedding(const Tensor& weight, const Tensor& index) {
@@ -202,6 +220,8 @@ Tensor concat(const std::vector<Tensor>& parts, int dim) {
   needPartsDefined("concat", parts);
   static const OpInfo kInfo{"concat", concatBackward};
   if (parts.empty()) fail("concat", "no tensors");
+  if (const auto wide = inWidestType(parts)) [[unlikely]]
+    return concat(*wide, dim);
   std::vector<const Tensor*> inputs;
   for (const Tensor& part : parts) inputs.push_back(&part);
   Op op(kInfo, inputs);

@@ -67,18 +67,19 @@ std::shared_ptr<KeptWeights> keptWeights(const Tensor& weight, const kernel::Wei
   return fresh;
 }
 
-Tensor keptShort(const Tensor& x) {
+Tensor keptShort(const Tensor& x, DType type) {
   Storage& storage = *x.impl()->storage;
   if (!mayKeep(x)) {
     dropKeptWeights(x);
-    return x.to(DType::BF16);
+    return x.to(type);
   }
   {
     const std::lock_guard lock(gKeptLock);
-    if (storage.keptShort && isOf(*storage.keptShort, x)) return storage.keptShort->memory;
+    const KeptWeights* kept = storage.keptShort.get();
+    if (kept != nullptr && isOf(*kept, x) && kept->memory.dtype() == type) return kept->memory;
   }
   const NoGrad guard;
-  Tensor copy = x.detach().to(DType::BF16);
+  Tensor copy = x.detach().to(type);
   copy.setRole(Role::Workspace);
   copy.impl()->storage->keptCopy = true;
   keep(storage, &Storage::keptShort, std::make_shared<KeptWeights>(copyOf(x, copy)));

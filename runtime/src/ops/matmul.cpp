@@ -50,11 +50,6 @@ Shape batchOf(const Shape& shape) {
   return batch;
 }
 
-void checkProduct(const char* op, const Tensor& a) {
-  if (a.dtype() == DType::F16 && a.device().type == DeviceType::Cpu)
-    fail(op, "f16 products are not supported on the CPU; use bf16 or f32");
-}
-
 /// Without history. A matrix in whose memory neither rows nor columns lie whole is copied, which costs less than the
 /// plain loops that would have to read it.
 Tensor readable(const Tensor& x) {
@@ -80,7 +75,6 @@ void launchProduct(const Op& op, Device device, const Work& work, const View& ou
 Tensor product(const Tensor& a, const Tensor& b) {
   static const OpInfo kInfo{"matmul", matmulBackward};
   Op op(kInfo, {&a, &b});
-  checkProduct(op.name(), a);
   if (a.size(-1) != b.size(-2)) op.fail("inner sizes differ: " + a.shape().toString() + " × " + b.shape().toString());
   if (!canBroadcast(batchOf(a.shape()), batchOf(b.shape())))
     op.fail("leading sizes do not fit: " + a.shape().toString() + " × " + b.shape().toString());
@@ -154,7 +148,6 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     op.fail(std::string("input is ") + name(x.dtype()) + ", weight " + name(weight.dtype()) +
             "; they must be the same floating type");
   }
-  checkProduct(op.name(), x);
   sameDevice(op.name(), {&x, &weight, &bias});
   Shape shape = x.shape();
   shape[shape.rank() - 1] = weight.size(0);

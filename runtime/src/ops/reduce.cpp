@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "lacuna/runtime/ops.h"
+#include "ops/cast.h"
 #include "ops/shared.h"
 
 namespace lacuna::rt {
@@ -98,11 +99,11 @@ Tensor argExtreme(const OpInfo& info, bool max, const Tensor& x, int dim, bool k
 
 Tensor sum(const Tensor& x, const std::vector<int>& dims, bool keepDims) {
   static const OpInfo kInfo{"sum", sumBackward};
-  return run(kInfo, kernel::Reduce::Sum, x, dims, keepDims, false);
+  return run(kInfo, kernel::Reduce::Sum, wideOf(x), dims, keepDims, false);
 }
 Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepDims) {
   static const OpInfo kInfo{"mean", meanBackward};
-  return run(kInfo, kernel::Reduce::Mean, x, dims, keepDims, false);
+  return run(kInfo, kernel::Reduce::Mean, wideOf(x), dims, keepDims, false);
 }
 Tensor max(const Tensor& x, const std::vector<int>& dims, bool keepDims) {
   static const OpInfo kInfo{"max", reducedExtremeBackward};
@@ -114,6 +115,8 @@ Tensor min(const Tensor& x, const std::vector<int>& dims, bool keepDims) {
 }
 Tensor var(const Tensor& x, const std::vector<int>& dims, bool keepDims, bool unbiased) {
   needsDefined("var", "x", x);
+  if (takesWide(x)) [[unlikely]]
+    return var(wideOf(x), dims, keepDims, unbiased);
   // The sum of squares may not fit into 16 bits where their mean does.
   if (isFloating(x.dtype()) && itemSize(x.dtype()) == 2)
     return var(x.to(DType::F32), dims, keepDims, unbiased).to(x.dtype());

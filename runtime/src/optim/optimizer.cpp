@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "autograd/node.h"
+#include "autograd/scaled_loss.h"
 #include "backend/backend.h"
 #include "instrument/module_range.h"
 #include "instrument/operator_recorder.h"
@@ -14,30 +15,49 @@
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
+#include "optim/direction.h"
 
 namespace lacuna::rt::optim {
 
 namespace {
 
-class OptimizerDirection {
- public:
-  OptimizerDirection() : before_(instrument::tState.direction) {
-    instrument::tState.direction = instrument::Direction::Optimizer;
-  }
-  ~OptimizerDirection() { instrument::tState.direction = before_; }
-
- private:
-  instrument::Direction before_;
-};
-
+/// Of memory that the update reads.
 void* readData(const Tensor& tensor) {
-  return usedData(*tensor.impl());
+  return tensor.defined() ? usedData(*tensor.impl()) : nullptr;
 }
 
 /// Of a parameter or a state that the update changes.
 void* changedData(const Tensor& tensor) {
+  if (!tensor.defined()) return nullptr;
   orderForWrite(*tensor.impl()->storage);
   return dataOf(*tensor.impl());
+}
+
+/// `first` and `second` may be undefined.
+template <class Entry>
+kernel::UpdateItem itemOf(const Entry& entry, const Tensor& first, const Tensor& second) {
+  const bool hasMaster = entry.master.defined();
+  kernel::UpdateItem item{changedData(hasMaster ? entry.master : entry.parameter), readData(entry.gradient),
+                          changedData(first), changedData(second), entry.parameter.numel()};
+  if (!hasMaster) return item;
+  item.held = changedData(entry.parameter);
+  item.heldType = entry.parameter.dtype();
+  item.gradientType = entry.gradient.dtype();
+  return item;
+}
+
+/// The type in which these are updated.
+template <class Entry>
+DType typeOf(const std::vector<Entry>& entries) {
+  return entries[0].master.defined() ? DType::F32 : entries[0].parameter.dtype();
+}
+
+/// Of an update that reads or writes weights and state `passes` times, and the gradient once.
+template <class Entry>
+std::size_t bytesOf(const Entry& entry, std::size_t passes) {
+  const bool hasMaster = entry.master.defined();
+  const std::size_t held = hasMaster ? 2 * entry.parameter.sizeBytes() : 0;
+  return (hasMaster ? entry.master : entry.parameter).sizeBytes() * passes + entry.gradient.sizeBytes() + held;
 }
 
 /// 16-bit types have no room for squares, nor the digits for sums of them.
@@ -59,7 +79,8 @@ Optimizer::Optimizer(std::vector<Tensor> parameters)
     : first_(parameters.size()),
       second_(parameters.size()),
       updates_(parameters.size()),
-      parameters_(std::move(parameters)) {
+      parameters_(std::move(parameters)),
+      masters_(parameters_.size()) {
   std::unordered_set<const TensorImpl*> seen;
   for (const Tensor& parameter : parameters_) {
     if (!parameter.isLeaf() || !parameter.requiresGrad())
@@ -93,7 +114,37 @@ void Optimizer::stepInBackward(bool on) {
   }
 }
 
+void Optimizer::keepMasters(bool on) {
+  if (on == keepsMasters_) return;
+  if (steps_ != 0) fail(kind(), "masters are kept, or not, from the first step on; call keepMasters() before it");
+  keepsMasters_ = on;
+}
+
+bool Optimizer::hasMaster(std::size_t index) const {
+  return keepsMasters_ && isShort(parameters_[index].dtype());
+}
+
+DType Optimizer::typeOfState(std::size_t index) const {
+  return hasMaster(index) ? DType::F32 : parameters_[index].dtype();
+}
+
+Optimizer::Entry Optimizer::entryOf(std::size_t index) {
+  const Tensor& parameter = parameters_[index];
+  const Tensor gradient = parameter.grad();
+  if (!hasMaster(index)) return {index, parameter, gradient.to(parameter.dtype()).contiguous()};
+  const bool fits = gradient.dtype() == parameter.dtype() || gradient.dtype() == DType::F32;
+  const bool fresh = !masters_[index].defined();
+  const Tensor& master = stateOf(masters_, index, "master");
+  if (fresh) Tensor(master).copy_(parameter);
+  return {index, parameter, (fits ? gradient : gradient.to(DType::F32)).contiguous(), master};
+}
+
 void Optimizer::updateOne(std::size_t index) {
+  if (tLossScaled) {
+    fail(kind(),
+         "the loss is scaled (GradScaler), but an optimizer that works within the backward would use the scaled "
+         "gradients; call stepInBackward(false), or train in bf16, which needs no scaler");
+  }
   const PhaseScope phase(Phase::Optimizer);
   const NoGrad noGrad;
   const OptimizerDirection direction;
@@ -108,7 +159,7 @@ void Optimizer::updateOne(std::size_t index) {
   }
   updated_[index] = true;
   const Tensor& parameter = parameters_[index];
-  updateNow({{index, parameter, parameter.grad().to(parameter.dtype()).contiguous()}});
+  updateNow({entryOf(index)});
   parameter.setGrad({});
 }
 
@@ -119,7 +170,8 @@ void Optimizer::updateNow(const std::vector<Entry>& entries) {
     bumpVersion(entry.parameter);
     if (!instrument::recordingOperators()) [[likely]]
       continue;
-    for (const Tensor& used : {entry.parameter, entry.gradient, first_[entry.index], second_[entry.index]})
+    for (const Tensor& used :
+         {entry.parameter, entry.gradient, entry.master, first_[entry.index], second_[entry.index]})
       instrument::recordUse(used);
   }
 }
@@ -137,9 +189,7 @@ void Optimizer::step() {
   iterationOpen_ = false;
   std::vector<std::vector<Entry>> groups;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    Tensor gradient = parameters_[i].grad();
-    if (!gradient.defined()) continue;
-    gradient = gradient.to(parameters_[i].dtype()).contiguous();
+    if (!parameters_[i].grad().defined()) continue;
     std::vector<Entry>* group = nullptr;
     for (auto& existing : groups) {
       const Tensor& other = existing[0].parameter;
@@ -147,7 +197,7 @@ void Optimizer::step() {
         group = &existing;
     }
     if (group == nullptr) group = &groups.emplace_back();
-    group->push_back({i, parameters_[i], std::move(gradient)});
+    group->push_back(entryOf(i));
   }
   for (const auto& group : groups) updateNow(group);
 }
@@ -159,10 +209,15 @@ void Optimizer::zeroGrad(bool toNone) {
 
 Tensor& Optimizer::stateOf(std::vector<Tensor>& states, std::size_t index, const char* name) {
   Tensor& state = states[index];
+  const Tensor& parameter = parameters_[index];
+  const DType type = typeOfState(index);
   if (!state.defined()) {
-    const instrument::TensorName naming(internText(std::string(parameters_[index].name()) + "." + name));
-    const Tensor& parameter = parameters_[index];
-    state = zeros(parameter.shape(), {parameter.dtype(), parameter.device(), Role::Optimizer});
+    const instrument::TensorName naming(internText(std::string(parameter.name()) + "." + name));
+    state = zeros(parameter.shape(), {type, parameter.device(), Role::Optimizer});
+  }
+  if (state.dtype() != type) {
+    fail(kind(), "a parameter is " + std::string(rt::name(parameter.dtype())) + " now, and its state " +
+                     rt::name(state.dtype()) + "; convert parameters (Module::to) before the first step");
   }
   return state;
 }
@@ -172,20 +227,44 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     out.emplace_back(std::to_string(i) + ".first", first_[i]);
     out.emplace_back(std::to_string(i) + ".second", second_[i]);
+    if (keepsMasters_) out.emplace_back(std::to_string(i) + ".master", masters_[i]);
   }
   return out;
 }
 
+std::pair<std::size_t, std::vector<Tensor>*> Optimizer::placeOfState(const std::string& name) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  const std::string_view part(end, static_cast<std::size_t>(name.data() + name.size() - end));
+  std::vector<Tensor>* const states = part == ".first"    ? &first_
+                                      : part == ".second" ? &second_
+                                      : part == ".master" ? &masters_
+                                                          : nullptr;
+  if (error != std::errc() || index >= parameters_.size() || states == nullptr)
+    fail(kind(), "state '" + name + "' belongs to none of the " + std::to_string(parameters_.size()) + " parameters");
+  return {index, states};
+}
+
+void Optimizer::checkState(const std::string& name, const Tensor& tensor) {
+  const auto [index, states] = placeOfState(name);
+  if (!tensor.defined()) return;
+  const Tensor& parameter = parameters_[index];
+  if (states == &masters_ && !hasMaster(index)) {
+    fail(kind(), "state '" + name + "' is a master, and this optimizer keeps none for a parameter of " +
+                     rt::name(parameter.dtype()) + "; convert the parameters and call keepMasters() first");
+  }
+  if (tensor.shape() != parameter.shape() || tensor.dtype() != typeOfState(index)) {
+    const bool isOfMasters = isShort(parameter.dtype()) && tensor.dtype() == DType::F32;
+    fail(kind(), "state '" + name + "' is " + rt::name(tensor.dtype()) + tensor.shape().toString() +
+                     " for a parameter " + rt::name(parameter.dtype()) + parameter.shape().toString() +
+                     (hasMaster(index) ? " with a master, whose state is f32" : "") +
+                     (isOfMasters && !hasMaster(index) ? "; to keep masters, call keepMasters() first" : ""));
+  }
+  if (tensor.isMeta() && !parameter.isMeta()) fail(kind(), "state '" + name + "' is on meta, so it has no values");
+}
+
 void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& state, std::int64_t steps,
                          const std::vector<std::int64_t>& updates) {
-  const auto placeOf = [this](const std::string& name) {
-    std::size_t index = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-    const std::string_view part(end, static_cast<std::size_t>(name.data() + name.size() - end));
-    if (error != std::errc() || index >= parameters_.size() || (part != ".first" && part != ".second"))
-      fail(kind(), "state '" + name + "' belongs to none of the " + std::to_string(parameters_.size()) + " parameters");
-    return std::pair(index, part == ".first");
-  };
   if (steps < 0) fail(kind(), "a state after " + std::to_string(steps) + " steps");
   if (!updates.empty() && updates.size() != parameters_.size())
     fail(kind(), std::to_string(updates.size()) + " counts of updates for " + std::to_string(parameters_.size()) +
@@ -193,21 +272,14 @@ void Optimizer::setState(const std::vector<std::pair<std::string, Tensor>>& stat
   for (const std::int64_t count : updates) {
     if (count < 0) fail(kind(), "a parameter after " + std::to_string(count) + " updates");
   }
-  for (const auto& [name, tensor] : state) {
-    const Tensor& parameter = parameters_[placeOf(name).first];
-    if (!tensor.defined()) continue;
-    if (tensor.shape() != parameter.shape() || tensor.dtype() != parameter.dtype()) {
-      fail(kind(), "state '" + name + "' is " + rt::name(tensor.dtype()) + tensor.shape().toString() +
-                       " for a parameter " + rt::name(parameter.dtype()) + parameter.shape().toString());
-    }
-    if (tensor.isMeta() && !parameter.isMeta()) fail(kind(), "state '" + name + "' is on meta, so it has no values");
-  }
+  for (const auto& [name, tensor] : state) checkState(name, tensor);
   const NoGrad noGrad;
-  for (auto* states : {&first_, &second_}) states->assign(parameters_.size(), Tensor());
+  for (auto* states : {&first_, &second_, &masters_}) states->assign(parameters_.size(), Tensor());
   for (const auto& [name, tensor] : state) {
     if (!tensor.defined()) continue;
-    const auto [index, first] = placeOf(name);
-    stateOf(first ? first_ : second_, index, first ? "first" : "second").copy_(tensor.to(parameters_[index].device()));
+    const auto [index, states] = placeOfState(name);
+    const char* part = states == &first_ ? "first" : states == &second_ ? "second" : "master";
+    stateOf(*states, index, part).copy_(tensor.to(parameters_[index].device()));
   }
   steps_ = steps;
   updates_ = updates;
@@ -229,16 +301,14 @@ void Sgd::update(const std::vector<Entry>& entries) {
   std::size_t bytes = 0;
   for (const Entry& entry : entries) {
     const bool first = options_.momentum != 0 && !first_[entry.index].defined();
-    void* momentum = options_.momentum != 0 ? changedData(stateOf(first_, entry.index, "momentum")) : nullptr;
-    (first ? fresh : items)
-        .push_back(
-            {changedData(entry.parameter), readData(entry.gradient), momentum, nullptr, entry.parameter.numel()});
-    bytes += entry.parameter.sizeBytes() * (momentum != nullptr ? 5 : 3);
+    const Tensor momentum = options_.momentum != 0 ? stateOf(first_, entry.index, "momentum") : Tensor();
+    (first ? fresh : items).push_back(itemOf(entry, momentum, {}));
+    bytes += bytesOf(entry, momentum.defined() ? 4 : 2);
   }
   const kernel::SgdArguments arguments{
       rate_, options_.momentum, options_.dampening, options_.weightDecay, options_.nesterov, false};
   op.launch(entries[0].parameter.device(), {bytes},
-            [fresh = std::move(fresh), items = std::move(items), arguments, type = entries[0].parameter.dtype()] {
+            [fresh = std::move(fresh), items = std::move(items), arguments, type = typeOf(entries)] {
               kernel::SgdArguments starting = arguments;
               starting.firstStep = true;
               kernel::sgd(fresh.data(), fresh.size(), type, starting);
@@ -275,15 +345,16 @@ void Adam::update(const std::vector<Entry>& entries) {
       correction1 = 1 - std::pow(options_.beta1, static_cast<double>(own));
       correction2 = 1 - std::pow(options_.beta2, static_cast<double>(own));
     }
-    items.push_back(
-        {changedData(entry.parameter), readData(entry.gradient), changedData(stateOf(first_, entry.index, "exp_avg")),
-         changedData(stateOf(second_, entry.index, "exp_avg_sq")), entry.parameter.numel(), correction1, correction2});
-    bytes += entry.parameter.sizeBytes() * (lamb ? 10 : 7);
+    const Tensor& mean = stateOf(first_, entry.index, "exp_avg");
+    items.push_back(itemOf(entry, mean, stateOf(second_, entry.index, "exp_avg_sq")));
+    items.back().correction1 = correction1;
+    items.back().correction2 = correction2;
+    bytes += bytesOf(entry, lamb ? 9 : 6);
   }
   const kernel::AdamArguments arguments{
       rate_, options_.beta1, options_.beta2, options_.epsilon, options_.weightDecay, variant_ != Variant::AddedDecay};
   op.launch(entries[0].parameter.device(), {bytes},
-            [items = std::move(items), arguments, lamb, type = entries[0].parameter.dtype()] {
+            [items = std::move(items), arguments, lamb, type = typeOf(entries)] {
               (lamb ? kernel::lamb : kernel::adam)(items.data(), items.size(), type, arguments);
             });
 }

@@ -20,7 +20,7 @@ std::string rendered(ArgRule rule, const ArgSource& source) {
   return out;
 }
 
-constexpr auto kLastRule = static_cast<int>(ArgRule::EventId);
+constexpr auto kLastRule = static_cast<int>(ArgRule::GraphNodeId);
 
 TEST(ArgRules, AKeyRepeatsAColumnOnlyOfTheTablesThatHaveIt) {
   using enum ArgTable;
@@ -47,6 +47,8 @@ TEST(ArgRules, AKeyRepeatsAColumnOnlyOfTheTablesThatHaveIt) {
       {"registers per thread", {Kernel}, ArgRule::Registers},
       {"grid", {Kernel}, ArgRule::Grid},
       {"warps per SM", {Kernel}, ArgRule::WarpsPerSm},
+      {"graph id", {Kernel, Memcpy, Memset}, ArgRule::GraphId},
+      {"graph node id", {Kernel, Memcpy, Memset}, ArgRule::GraphNodeId},
       {"cuda_sync_kind", {Sync}, ArgRule::Name},
       {"Input Dims", {Range}, ArgRule::Text},
       {"Sequence number", {Range}, ArgRule::Payload},
@@ -75,16 +77,30 @@ TEST(ArgRules, EachRuleWritesItsOwnColumn) {
                          .block = {5, 6, 7},
                          .payload = 18,
                          .eventId = 19,
+                         .graphId = 20,
+                         .graphNodeId = 21,
                          .text = "[[2, 3]]",
                          .name = "Stream \"7\"\n"};
   const struct {
     ArgRule rule;
     std::string_view json;
-  } cases[] = {{ArgRule::None, "null"},      {ArgRule::Correlation, "11"},  {ArgRule::Device, "12"},
-               {ArgRule::Stream, "13"},      {ArgRule::Bytes, "14"},        {ArgRule::SignedBytes, "14"},
-               {ArgRule::Address, "15"},     {ArgRule::Registers, "16"},    {ArgRule::SharedBytes, "17"},
-               {ArgRule::Grid, "[2, 3, 4]"}, {ArgRule::Block, "[5, 6, 7]"}, {ArgRule::Payload, "18"},
-               {ArgRule::EventId, "19"},     {ArgRule::Text, "[[2, 3]]"},   {ArgRule::Name, R"("Stream \"7\"\n")"}};
+  } cases[] = {{ArgRule::None, "null"},
+               {ArgRule::Correlation, "11"},
+               {ArgRule::Device, "12"},
+               {ArgRule::Stream, "13"},
+               {ArgRule::Bytes, "14"},
+               {ArgRule::SignedBytes, "14"},
+               {ArgRule::Address, "15"},
+               {ArgRule::Registers, "16"},
+               {ArgRule::SharedBytes, "17"},
+               {ArgRule::Grid, "[2, 3, 4]"},
+               {ArgRule::Block, "[5, 6, 7]"},
+               {ArgRule::Payload, "18"},
+               {ArgRule::GraphId, "20"},
+               {ArgRule::GraphNodeId, "21"},
+               {ArgRule::EventId, "19"},
+               {ArgRule::Text, "[[2, 3]]"},
+               {ArgRule::Name, R"("Stream \"7\"\n")"}};
   for (const auto& [rule, json] : cases) EXPECT_EQ(rendered(rule, source), json) << static_cast<int>(rule);
 }
 

@@ -43,9 +43,9 @@ TEST(KernelName, ShowsWhatTellsRowsApartThatBeginAlike) {
   ASSERT_EQ(cells.size(), 3U);
   EXPECT_EQ(cells[0], "vectorized…CUDAFunctor_add<float>,…");
   EXPECT_EQ(cells[1], "ampere_sgemm_32x32                 ");
-  EXPECT_EQ(cells[2], "vectorized…BinaryFunctor<float, fl…");
+  EXPECT_EQ(cells[2], "vectorized…BinaryFunctor<float,…   ");
   // One alone is cut where it ends to fit, and with room enough each is whole.
-  EXPECT_EQ(paddedNames({add}, 35)[0], "vectorized_elementwise_kernel<4, C…");
+  EXPECT_EQ(paddedNames({add}, 35)[0], "vectorized_elementwise_kernel<4,…  ");
   EXPECT_EQ(paddedNames({add, mul}, static_cast<int>(mul.size()))[1], mul);
 }
 

@@ -618,6 +618,24 @@ TEST(ChromeImport, KeepsOnlyTheArgumentsThatNoColumnRepeats) {
             "~f|ac2g|ac2g|!bp=\"e\"");
 }
 
+TEST(ChromeImport, AGraphsWorkHasItsNumbersInColumns) {
+  const auto store = import(R"({"traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": 1, "dur": 2,
+     "args": {"stream": 7, "device": 0, "correlation": 5, "graph id": 3, "graph node id": 12884901889}},
+    {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD", "pid": 0, "tid": 7, "ts": 4, "dur": 2,
+     "args": {"stream": 7, "device": 0, "correlation": 5, "graph id": 3, "graph node id": 12884901890}},
+    {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 8, "dur": 2,
+     "args": {"stream": 7, "device": 0, "correlation": 6, "graph id": 0, "graph node id": 0}}]})");
+  const auto kernel = store->row<Kernel>(0);
+  EXPECT_EQ(kernel.graphId, 3U);
+  EXPECT_EQ(kernel.graphNodeId, 12884901889U);
+  EXPECT_EQ(store->row<Kernel>(1).graphId, 0U);
+  const auto copy = store->row<Memcpy>(0);
+  EXPECT_EQ(copy.graphId, 3U);
+  EXPECT_EQ(copy.graphNodeId, 12884901890U);
+  EXPECT_EQ(store->rows<Arg>(), 0U) << "columns repeat all arguments";
+}
+
 std::string manyEvents(int count) {
   std::string text = R"({"traceEvents": [)";
   for (int i = 0; i < count; ++i) {

@@ -11,6 +11,7 @@
 #include "import/nsys/sqlite_file.h"
 #include "lacuna/analyzer/files.h"
 #include "lacuna/analyzer/store.h"
+#include "lacuna/analyzer/timeline.h"
 #include "support/random_store.h"
 #include "support/temp_dir.h"
 #include "support/temp_file.h"
@@ -530,6 +531,40 @@ TEST(NsysImport, ProcessesCountTheirDomainsAndCategoriesByThemselves) {
         fmt::format("{}:{}:{}", (*store)->text(row.name), (*store)->text(row.domain), (*store)->text(row.category)));
   }
   EXPECT_THAT(placed, ElementsAre("a:NCCL:", "b:cuDNN:", "c::forward", "d::loader", "e:everybody:"));
+}
+
+TEST(NsysImport, NodesOfGraphsAreTiedToTheMomentsAtWhichTheyWereMade) {
+  const test::TempFile file(".sqlite");
+  {
+    Database db(file.path());
+    db.run("CREATE TABLE StringIds (id INTEGER, value TEXT)");
+    db.run("INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'cudaGraphLaunch'), (3, 'gemm')");
+    db.run("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId, returnValue)");
+    db.run(fmt::format(
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100, 120, {0}, 1, 1, 0), (900, 950, {0}, 2, 2, 0)", kThread));
+    // A row for the node itself, and one for what it is a copy of.
+    db.run("CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start, end, globalTid, nameId, graphNodeId, originalGraphNodeId)");
+    db.run(
+        fmt::format("INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (110, 110, {0}, 1, 7, NULL), (300, 300, {0}, 1, 17, "
+                    "NULL), (301, 301, {0}, 1, 17, 7)",
+                    kThread));
+    db.run(
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, "
+        "shortName, graphNodeId)");
+    db.run(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 1500, 0, 1, 7, 2, {}, 3, 17)", kProcess));
+  }
+  const auto store = Store::open(file.path());
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  EXPECT_TRUE((*store)->warnings().empty()) << (*store)->warnings().front();
+  ASSERT_EQ((*store)->rows<GraphNode>(), 3U);
+  EXPECT_EQ((*store)->row<GraphNode>(2).id, 17U);
+  EXPECT_EQ((*store)->row<GraphNode>(2).original, 7U);
+  EXPECT_EQ((*store)->row<GraphNode>(0).thread, (*store)->row<ApiCall>(0).thread);
+  const auto timeline = loadTimeline(**store);
+  ASSERT_TRUE(timeline.ok());
+  ASSERT_EQ(timeline->device.size(), 1U);
+  EXPECT_EQ(timeline->device[0].madeNs, 110);
+  EXPECT_EQ(timeline->device[0].madeBy, (*store)->row<ApiCall>(0).thread);
 }
 
 TEST(NsysImport, AnExportOfOursIsMendedWhereItsTimesCannotBe) {

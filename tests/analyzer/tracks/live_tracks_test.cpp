@@ -57,7 +57,7 @@ class GrowingRun {
     ASSERT_TRUE(writer_.flush());
   }
   /// The row of a thread that was not known before; it began with the program.
-  void tellOfThread(std::uint32_t number) {
+  void addThread(std::uint32_t number) {
     writer_.append(Thread{.id = ThreadId(number), .process = ProcessId(1), .osTid = number});
     ASSERT_TRUE(writer_.flush());
   }
@@ -164,7 +164,7 @@ TEST_F(LiveTracksTest, ReadOnlyTheEndWhereThreadsAreReportedLongAfterTheyBegan) 
   GrowingRun run(path_);
   for (std::uint32_t second = 0; second < 12; ++second) {
     run.run();
-    run.tellOfThread(10 + second);
+    run.addThread(10 + second);
     follow();
     if (HasFatalFailure()) return;
     if (second > 2) {
@@ -181,7 +181,7 @@ TEST_F(LiveTracksTest, RangesAcrossThreadsGoToTheProcessThatIsLearntOfLate) {
     follow();
     if (HasFatalFailure()) return;
   }
-  run.tellOfThread(3);
+  run.addThread(3);
   follow();
 }
 

@@ -23,7 +23,7 @@ TEST(WhatIf, UnchangedReplayReproducesTheMeasuredStep) {
 }
 
 TEST(WhatIf, PartsThatCannotBeChosenAreRefused) {
-  EXPECT_THAT(parseChange("call*0").error().message, testing::HasSubstr("say which calls"));
+  EXPECT_THAT(parseChange("call*0").error().message, testing::HasSubstr("name which calls"));
   EXPECT_THAT(parseChange("host:name*0").error().message, testing::HasSubstr("host has no names to choose from"));
   EXPECT_THAT(parseChange("batch*0").error().message, testing::HasSubstr("above 0"));
   EXPECT_THAT(parseChange("repeats=on").error().message, testing::HasSubstr("it can be: joined"));

@@ -3,6 +3,7 @@
 #include "bench/runtime/trainers.h"
 
 #include "lacuna/runtime/autocast.h"
+#include "lacuna/runtime/grad_scaler.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory_plan.h"
 #include "lacuna/runtime/ops.h"
@@ -40,9 +41,9 @@ std::shared_ptr<rt::nn::Module> makeMlp(rt::Options options) {
 
 using Loss = std::function<Tensor(rt::nn::Module&)>;
 
-Loss inShortTypes(Loss loss) {
-  return [loss = std::move(loss)](rt::nn::Module& net) {
-    const rt::Autocast cast;
+Loss inShortTypes(Loss loss, rt::DType type) {
+  return [loss = std::move(loss), type](rt::nn::Module& net) {
+    const rt::Autocast cast(type);
     return loss(net);
   };
 }
@@ -50,12 +51,15 @@ Loss inShortTypes(Loss loss) {
 Trainer assemble(std::shared_ptr<rt::nn::Module> net, std::shared_ptr<rt::optim::Optimizer> optimizer,
                  Precision precision, Loss loss) {
   net->nameTree("net");
-  if (precision == Precision::Amp) loss = inShortTypes(std::move(loss));
+  const bool isF16 = precision == Precision::F16;
+  if (precision != Precision::F32) loss = inShortTypes(std::move(loss), isF16 ? rt::DType::F16 : rt::DType::BF16);
+  const auto scaler = std::make_shared<rt::optim::GradScaler>(rt::optim::GradScalerOptions{.enabled = isF16});
   Trainer out{net, optimizer, {}};
-  out.step = [net, optimizer, loss = std::move(loss)] {
+  out.step = [net, optimizer, scaler, loss = std::move(loss)] {
     Tensor value = loss(*net);
-    value.backward();
-    optimizer->step();
+    scaler->scale(value).backward();
+    scaler->step(*optimizer);
+    scaler->update();
     optimizer->zeroGrad();
     return value.detach();
   };

@@ -22,8 +22,8 @@ struct Trainer {
   std::function<lacuna::rt::Tensor()> step;
 };
 
-/// The precision of the forward: f32, or what Autocast makes of it.
-enum class Precision : std::uint8_t { F32, Amp };
+/// The precision of the forward: f32, or what Autocast makes of it in bf16, and in f16 with a GradScaler.
+enum class Precision : std::uint8_t { F32, Amp, F16 };
 
 /// mlp (784-512-512-10, batch 128), resnet18 (3×32×32, batch 64), transformer (4 layers of 256, 128 characters, batch
 /// 16), all of f32 parameters with SGD; resnet50 (3×224×224, batch 16, SGD), stylegan2 (the discriminator for 256×256,

@@ -69,7 +69,7 @@ class FakeMachine : public Machine {
     return all;
   }
   double secondsLeft() override { return left; }
-  void say(std::string_view) override {}
+  void report(std::string_view) override {}
 
   std::map<std::string, Effect> effects;
   std::string thing = "DataLoader", site = "train.py:7";  ///< where settings are applied

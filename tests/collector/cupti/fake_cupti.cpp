@@ -73,7 +73,7 @@ std::atomic<int> hardwareSamples = 0;
 constexpr std::uint8_t kConfigByte = 0xC5;
 std::span<const std::uint8_t> hardwareConfig;  ///< by the pointer that the caller gave, as the real library keeps it
 CUpti_CallbackFunc onResource = nullptr;
-bool createdEnabled = false, destroyedEnabled = false;
+bool createdEnabled = false, destroyedEnabled = false, nodesEnabled = false;
 std::set<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> enabledApi;
 std::atomic<int> captures = 0;
 std::atomic<int> running = 0;  ///< kernels that were launched and have not ended
@@ -336,6 +336,18 @@ void fakeContext(int number, int created) {
   const auto id = created != 0 ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING;
   if (created != 0 ? createdEnabled : destroyedEnabled) onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }
+/// The program makes a node of a graph, as a copy of another one or as none (0). The driver numbers it.
+void fakeNodeMade(int number, int original) {
+  if (!nodesEnabled) return;
+  const auto node = [](int of) { return reinterpret_cast<CUgraphNode>(static_cast<std::uintptr_t>(of)); };
+  CUpti_GraphData graph{};
+  graph.node = node(number);
+  graph.originalNode = node(original);
+  CUpti_ResourceData data{};
+  data.resourceDescriptor = &graph;
+  onResource(nullptr, CUPTI_CB_DOMAIN_RESOURCE,
+             original == 0 ? CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED : CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, &data);
+}
 void fakeCapturesNow(int number) {
   captures = number;
 }
@@ -458,8 +470,17 @@ CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CU
   }
   if (domain != CUPTI_CB_DOMAIN_RESOURCE) return CUPTI_ERROR_INVALID_PARAMETER;
   if (enable != 0) note('C');
+  if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) {
+    nodesEnabled = enable != 0;
+    return CUPTI_SUCCESS;
+  }
   (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED ? createdEnabled : destroyedEnabled) = enable != 0;
   return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* nodeId) {
+  ownProcess();
+  *nodeId = 1000 + reinterpret_cast<std::uintptr_t>(node);
+  return node == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
   note('T');

@@ -33,6 +33,7 @@ class RowCollector : public RowSink {
   void put(const prof::Overhead& row) override { keep(row); }
   void put(const prof::CounterTrack& row) override { keep(row); }
   void put(const prof::CounterSample& row) override { keep(row); }
+  void put(const prof::GraphNode& row) override { keep(row); }
 
   bool operator==(const RowCollector& other) const { return texts_ == other.texts_ && rows_ == other.rows_; }
 
@@ -51,7 +52,7 @@ class RowCollector : public RowSink {
 
   std::vector<std::string> texts_{""};
   Lists<prof::Device, prof::Queue, prof::Kernel, prof::Memcpy, prof::Memset, prof::ApiCall, prof::Sync,
-        prof::Allocation, prof::Overhead, prof::CounterTrack, prof::CounterSample>
+        prof::Allocation, prof::Overhead, prof::CounterTrack, prof::CounterSample, prof::GraphNode>
       rows_;
 };
 

@@ -314,6 +314,35 @@ TEST_F(TracerTest, AfterACaptureTheDeviceIsWaitedFor) {
   EXPECT_EQ(rows_.all<prof::Kernel>()[0].durNs, 1000);
 }
 
+TEST_F(TracerTest, NodesOfGraphsComeWithTheMomentAtWhichTheProgramMadeThem) {
+  start();
+  const auto made = fake<void(int, int)>("fakeNodeMade");
+  const prof::TimeNs before = nowNs();
+  made(1, 0);
+  made(2, 1);
+  const prof::TimeNs after = nowNs();
+  tracer_->stop();
+  made(3, 1);
+  const auto& nodes = rows_.all<prof::GraphNode>();
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].id, 1001u);
+  EXPECT_EQ(nodes[0].original, 0u);
+  EXPECT_EQ(nodes[1].id, 1002u);
+  EXPECT_EQ(nodes[1].original, 1001u);
+  EXPECT_EQ(nodes[0].thread.value, static_cast<std::uint32_t>(::gettid()));
+  EXPECT_GE(nodes[0].timeNs, before);
+  EXPECT_LE(nodes[1].timeNs, after);
+}
+
+TEST_F(TracerTest, GraphsThatAreRecordedAsAWholeHaveNoNodes) {
+  TracerOptions options;
+  options.graphNodes = false;
+  start(options);
+  fake<void(int, int)>("fakeNodeMade")(1, 0);
+  tracer_->stop();
+  EXPECT_TRUE(rows_.all<prof::GraphNode>().empty());
+}
+
 TEST_F(TracerTest, ContextsThatHaveEndedAreNotTouched) {
   start();
   fake<void(int, int)>("fakeContext")(1, 1);

@@ -50,7 +50,7 @@ def name_of(code):
     return getattr(code, "co_qualname", code.co_name)
 
 
-def tell():
+def report():
     own = threading.get_native_id()
     numbers = {thread.ident: thread.native_id for thread in threading.enumerate()}
     for ident, frame in sys._current_frames().items():
@@ -77,6 +77,6 @@ gate.acquire()
 Waiter(daemon=True).start()
 os.environ["LACUNA_PYTHON_FRAMES"] = sys.argv[2]
 lacuna_frames.announce()
-threading.Timer(0.3, tell).start()
+threading.Timer(0.3, report).start()
 deep(5)
 os._exit(0)

@@ -265,18 +265,18 @@ class Modes(unittest.TestCase):
     def test_are_reported_when_they_change(self):
         modes = lacuna_training.Modes(self, self)
         for self.detects in (False, False, True, True, False):
-            modes.tell()
+            modes.report()
         self.emits = "NVTX"
-        modes.tell()
+        modes.report()
         self.assertEqual(self.knobs, [("debug", "off"), ("debug", "anomaly detection"), ("debug", "off"), ("debug", "emit_nvtx")])
 
     def test_the_time_to_keep_a_stack_is_measured_where_anomalies_are_detected(self):
         cost = lacuna_modules.StackCost(self, self)
         modes = lacuna_training.Modes(self, self)
-        modes.tell()
+        modes.report()
         self.assertEqual(self.inside, [], "nothing is detected")
         self.detects = True
-        modes.tell()
+        modes.report()
         self.assertEqual(self.inside, [1])
         self.knobs.clear()
         self.detects = False
@@ -295,27 +295,27 @@ class Modes(unittest.TestCase):
 
     def test_the_search_of_cudnn_is_a_gpus(self):
         modes = lacuna_training.Modes(self, self)
-        modes.tell()
+        modes.report()
         self.is_on_gpu = True
-        modes.tell()
+        modes.report()
         self.backends.cudnn.benchmark = True
-        modes.tell()
+        modes.report()
         self.assertEqual(self.knobs, [("debug", "off"), ("autotune", "off"), ("autotune", "on")])
 
     def test_launches_that_block_are_reported_once_there_are_any(self):
         with unittest.mock.patch.dict(os.environ, CUDA_LAUNCH_BLOCKING="1"):
             modes = lacuna_training.Modes(self, self)
-        modes.tell()
+        modes.report()
         self.is_on_gpu = True
-        modes.tell()
+        modes.report()
         self.assertEqual([value for name, value in self.knobs if name == "debug"], ["off", "blocking launches"])
 
     def test_a_version_without_them_goes_on_unreported(self):
         del self.backends, self._C
         self.is_on_gpu = True
         modes = lacuna_training.Modes(self, self)
-        modes.tell()
-        modes.tell()
+        modes.report()
+        modes.report()
         self.assertEqual(self.knobs, [])
 
 

@@ -67,7 +67,7 @@ class Tune(unittest.TestCase):
         return done
 
     def test_keeps_what_helps_and_rejects_what_hurts(self):
-        done = self.tune("--steps", "10", "--knobs", "loader.workers,optimizer.fused,amp,channels_last", "-o", "out.json", "--html", "out.html")
+        done = self.tune("--steps", "10", "--knobs", "loader.workers,optimizer.fused,amp,channels_last", "-o", "out.json", "-o", "out.html")
         with open(os.path.join(self.folder.name, "out.json"), encoding="utf-8") as file:
             found = json.load(file)
         verdicts = {row["setting"]: row["verdict"] for row in found["tries"]}

@@ -195,9 +195,9 @@ class KeptRowsTest : public PoolTest {
     record(Queue{.id = QueueId{5}, .device = DeviceId{3}, .name = StringId{lacunaName("queue")}});
     record(CounterTrack{.id = TrackId{7}, .device = DeviceId{3}, .name = StringId{lacunaName("watts")}});
     record(StackFrame{.id = FrameId{9}, .function = StringId{lacunaName("caller")}});
-    tell("knob", "on");
+    reportKnob("knob", "on");
   }
-  static void tell(const std::string& key, const std::string& value) {
+  static void reportKnob(const std::string& key, const std::string& value) {
     record(Environment{.process = ProcessId{1},
                        .key = StringId{lacunaName(key.c_str())},
                        .value = StringId{lacunaName(value.c_str())}});
@@ -248,7 +248,7 @@ TEST_F(KeptRowsTest, TakeAPartOfTheRingAtMostAndAreThenOverwritten) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
-      for (std::uint64_t n = 0; n < kRows / 4; ++n) tell("key", "value");
+      for (std::uint64_t n = 0; n < kRows / 4; ++n) reportKnob("key", "value");
     });
   }
   for (std::thread& thread : threads) thread.join();

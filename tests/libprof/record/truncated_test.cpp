@@ -110,11 +110,11 @@ class TruncatedFileTest : public RecordingTest {
   void recordAndShorten(off_t bytes) {
     lacunaAttach(recordingDir().c_str());
     for (int i = 0; i < 1000; ++i) lacunaMark(lacunaName("before"));
-    say('m');
+    send('m');
     hear();
     for (int i = 0; i < 1000; ++i) lacunaMark(lacunaName("between"));
     shortenAll(bytes);
-    say('t');
+    send('t');
     pause();
   }
   void SetUp() override {
@@ -122,7 +122,7 @@ class TruncatedFileTest : public RecordingTest {
     ASSERT_EQ(pipe(toTest_), 0);
     ASSERT_EQ(pipe(toChild_), 0);
   }
-  void say(char word) const { ASSERT_EQ(write(toTest_[1], &word, 1), 1); }
+  void send(char word) const { ASSERT_EQ(write(toTest_[1], &word, 1), 1); }
   void hear() const {
     char word = 0;
     ASSERT_EQ(read(toChild_[0], &word, 1), 1);

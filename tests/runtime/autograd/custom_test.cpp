@@ -44,7 +44,7 @@ CustomFunction withBackward(const CustomFunction::Backward& backward) {
   return {"odd", [](const Tensors& in) { return Tensors{mul(in[0], 1)}; }, backward};
 }
 
-std::string backwardSays(const CustomFunction::Backward& backward) {
+std::string messageOfBackward(const CustomFunction::Backward& backward) {
   return messageOf([&] { sum(withBackward(backward)({wanted({1, 2})})[0]).backward(); });
 }
 
@@ -108,18 +108,19 @@ TEST(CustomFunction, IsSeenByItsName) {
 
 TEST(CustomFunction, WhatDoesNotFitIsNamed) {
   const auto none = [](const Tensors&, const Tensors&, const Tensors&) { return Tensors(); };
-  EXPECT_THAT(backwardSays(none), HasSubstr("odd: its backward gave 0 gradients for 1 inputs"));
-  EXPECT_THAT(backwardSays([](const Tensors&, const Tensors&, const Tensors& given) { return Tensors{sum(given[0])}; }),
-              HasSubstr("as the gradient of input 0, which is f64[2]"));
+  EXPECT_THAT(messageOfBackward(none), HasSubstr("odd: its backward gave 0 gradients for 1 inputs"));
+  EXPECT_THAT(
+      messageOfBackward([](const Tensors&, const Tensors&, const Tensors& given) { return Tensors{sum(given[0])}; }),
+      HasSubstr("as the gradient of input 0, which is f64[2]"));
   EXPECT_THAT(messageOf([] { (void)CustomFunction("empty", nullptr, nullptr); }), HasSubstr("empty: needs a forward"));
   EXPECT_THAT(messageOf([] { (void)kExp({Tensor()}); }), HasSubstr("own_exp: input 0 is undefined"));
-  const auto forwardSays = [&](const CustomFunction::Forward& forward) {
+  const auto messageOfForward = [&](const CustomFunction::Forward& forward) {
     return messageOf([&] { (void)CustomFunction("odd", forward, none)({wanted({1, 2})}); });
   };
-  EXPECT_THAT(forwardSays([](const Tensors&) { return Tensors(); }), HasSubstr("odd: its forward gave no tensor"));
-  EXPECT_THAT(forwardSays([](const Tensors& in) { return Tensors{in[0].to(DType::I64)}; }),
+  EXPECT_THAT(messageOfForward([](const Tensors&) { return Tensors(); }), HasSubstr("odd: its forward gave no tensor"));
+  EXPECT_THAT(messageOfForward([](const Tensors& in) { return Tensors{in[0].to(DType::I64)}; }),
               HasSubstr("which can have no gradient"));
-  EXPECT_THAT(forwardSays([](Tensors in) { return Tensors{in[0].mul_(2)}; }),
+  EXPECT_THAT(messageOfForward([](Tensors in) { return Tensors{in[0].mul_(2)}; }),
               HasSubstr("odd: its forward changed input 0 in place"));
 }
 

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "lacuna/runtime/autograd.h"
+#include "lacuna/runtime/grad_scaler.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn.h"
@@ -66,8 +68,19 @@ std::vector<std::string> quoted(const std::string& text) {
   return all;
 }
 
+/// A step that is skipped for its infinite gradient.
+void skipAStep(const std::vector<Tensor>& parameters) {
+  optim::Sgd sgd(parameters, {.rate = 0.1});
+  optim::GradScaler scaler;
+  for (const Tensor& parameter : parameters) parameter.setGrad(full(parameter.shape(), INFINITY));
+  (void)scaler.scale(ones({}));
+  (void)scaler.step(sgd);
+  scaler.update();
+  for (const Tensor& parameter : parameters) parameter.setGrad({});
+}
+
 /// One of everything that the runtime can report.
-void sayEverything() {
+void announceEverything() {
   nn::Sequential net;
   net.add<nn::Linear>(4, 4).add<nn::Relu>();
   net.nameTree("net");
@@ -93,6 +106,7 @@ void sayEverything() {
     const LoaderScope scope(stage, loader, 0, 0);
   }
   loaderQueueDepth(loader, 3);
+  skipAStep(net.parameters());
   synchronize();
 }
 
@@ -113,7 +127,7 @@ void planAndLeave() {
 class NvtxPage : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    sayEverything();
+    announceEverything();
     planAndLeave();
     // Enough that wait for the queue's depth to be sampled.
     Tensor busy = ones({1 << 16});
@@ -143,7 +157,7 @@ std::string schemaOf(const std::string& type) {
   for (const Row& row : tableOf("payload")) {
     if (row[0] == "`" + type + "`") return quoted(row[1]).at(0);
   }
-  return type == "none" ? "" : "no payload " + type;
+  return type == "none" ? "" : type == "double" ? type : "no payload " + type;
 }
 
 TEST_F(NvtxPage, DescribesEveryEventThatIsEmitted) {

@@ -8,6 +8,7 @@
 
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/data.h"
+#include "lacuna/runtime/grad_scaler.h"
 #include "lacuna/runtime/instrument.h"
 #include "lacuna/runtime/memory.h"
 #include "lacuna/runtime/nn.h"
@@ -106,6 +107,38 @@ TEST(OperatorPayload, LinksForwardAndBackwardAndNamesTheModuleInBoth) {
   const Events update = operators(events, "sgd");
   ASSERT_THAT(update, SizeIs(1));
   EXPECT_THAT(update[0], AllOf(number("sequence", 0), number("direction", LACUNA_RT_DIRECTION_OPTIMIZER)));
+}
+
+/// The messages of phases, and of marks with a double that value.
+std::vector<std::string> phasesAndScales(const Events& events) {
+  std::vector<std::string> all;
+  for (const tool::Event& event : events) {
+    if (event.category == "phase") all.push_back(event.message);
+    if (event.payload == "double") all.push_back(event.message + " " + std::to_string(static_cast<int>(event.value)));
+  }
+  return all;
+}
+
+TEST(GradScalerEvents, NameTheFactorAndTheStepThatIsSkipped) {
+  Trained trained;
+  optim::Sgd sgd(trained.net.parameters(), {.rate = 0.1});
+  optim::GradScaler scaler({.factor = 1024});
+  const auto step = [&](double input) {
+    trained.x = full({2, 4}, input);
+    scaler.scale(sum(linear(trained.x, trained.net.parameters()[0]))).backward();
+    (void)scaler.step(sgd);
+    scaler.update();
+    for (const Tensor& parameter : trained.net.parameters()) parameter.setGrad({});
+  };
+  const Events events = eventsOf([&] {
+    step(1);
+    step(1);
+    step(INFINITY);
+    step(1);
+  });
+  EXPECT_THAT(phasesAndScales(events),
+              testing::ElementsAre("loss_scale 1024", "backward", "optimizer", "backward", "optimizer", "backward",
+                                   "optimizer.skipped", "loss_scale 512", "backward", "optimizer"));
 }
 
 TEST(OperatorPayload, ListsTypesAndShapesOfInputs) {

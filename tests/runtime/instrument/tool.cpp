@@ -97,6 +97,10 @@ void keepDescribed(const char* form, const nvtxEventAttributes_t& attributes) {
     keepPayload(event, *data);
     event.fits = attributes.reserved0 == 1 && data->size == state().sizes[data->schemaId];
   }
+  if (attributes.payloadType == NVTX_PAYLOAD_TYPE_DOUBLE) {
+    event.payload = "double";
+    event.value = attributes.payload.dValue;
+  }
   keep(std::move(event));
 }
 

@@ -21,10 +21,11 @@ struct Event {
   std::string form;  ///< "push", "pop", "mark", "complete"
   std::string message = {};
   std::string category = {};
-  std::string payload = {};                          ///< name of its schema; empty for none
+  std::string payload = {};                          ///< name of its schema, or "double"; empty for none
   bool fits = true;                                  ///< the payload is as large as its schema
   std::map<std::string, std::int64_t> numbers = {};  ///< fields of the payload, and of those that are texts the texts
   std::map<std::string, std::string> texts = {};
+  double value = 0;  ///< of a payload that is a double
   LacunaRtWhole complete{};
   std::thread::id thread{};
 };

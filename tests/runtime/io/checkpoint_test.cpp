@@ -113,6 +113,71 @@ TEST_F(Checkpoint, HoldsHowOftenEachParameterWasUpdated) {
   EXPECT_THAT([&] { loadOptimizer(folder_ / "wrong", resumed); }, ThrowsMessage<Error>(HasSubstr("is no number")));
 }
 
+/// Trains on, bit for bit, with weights in f16, their masters and a scaler.
+TEST_F(Checkpoint, MastersAndAScalerGoOnAsIfNothingHadBeen) {
+  const auto step = [this](Net& net, optim::Optimizer& optimizer, optim::GradScaler& scaler) {
+    scaler.scale(mean(square(net(x_.to(DType::F16)).to(DType::F32)))).backward();
+    (void)scaler.step(optimizer);
+    scaler.update();
+    optimizer.zeroGrad();
+  };
+  const auto make = [](Net& net) {
+    net.to(DType::F16);
+    auto adam = std::make_unique<optim::AdamW>(net.parameters(), optim::AdamOptions{.rate = 1e-3});
+    adam->keepMasters();
+    return adam;
+  };
+  Net net;
+  const auto adam = make(net);
+  optim::GradScaler scaler({.factor = 256, .growthInterval = 4});
+  for (int i = 0; i < 3; ++i) step(net, *adam, scaler);
+  saveModule(folder_ / "net", net);
+  saveOptimizer(folder_ / "adam", *adam, &scaler);
+  Net again;
+  const auto resumed = make(again);
+  optim::GradScaler resumedScaler({.growthInterval = 4});
+  loadOptimizer(folder_ / "adam", *resumed, &resumedScaler);
+  (void)loadModule(folder_ / "net", again);  // in this order too
+  EXPECT_EQ(resumedScaler.factor(), 256);
+  for (int i = 0; i < 3; ++i) {
+    step(net, *adam, scaler);
+    step(again, *resumed, resumedScaler);
+  }
+  EXPECT_EQ(scaler.factor(), 512);
+  EXPECT_EQ(resumedScaler.factor(), 512);
+  for (const auto& [name, tensor] : stateOf(net)) {
+    EXPECT_EQ(stateOf(again).at(name).detach().toVector<float>(), tensor.detach().toVector<float>()) << name;
+  }
+}
+
+TEST_F(Checkpoint, RefusesAFileWithoutTheScalerOrTheMastersThatAreWanted) {
+  Net net;
+  optim::Adam adam(net.parameters(), {});
+  (void)trainStep(net, adam);
+  saveOptimizer(folder_ / "plain", adam);
+  optim::GradScaler scaler;
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "plain", adam, &scaler); },
+              ThrowsMessage<Error>(HasSubstr("was saved without a scaler")));
+  Net shorter;
+  shorter.to(DType::BF16);
+  optim::Adam withMasters(shorter.parameters(), {});
+  withMasters.keepMasters();
+  mean(square(shorter(x_.to(DType::BF16)))).backward();
+  withMasters.step();
+  saveOptimizer(folder_ / "masters", withMasters, &scaler);
+  optim::Adam without(shorter.parameters(), {});
+  EXPECT_THAT([&] { loadOptimizer(folder_ / "masters", without); },
+              ThrowsMessage<Error>(HasSubstr("call keepMasters() first")));
+  EXPECT_EQ(without.steps(), 0);
+  LoadedTensors file = loadTensors(folder_ / "masters");
+  for (const char* wrong : {"0", "-1", "inf", "nan"}) {
+    file.metadata["lacuna.scale"] = wrong;
+    saveTensors(folder_ / "wrong", file.tensors, file.metadata);
+    EXPECT_THAT([&] { loadOptimizer(folder_ / "wrong", withMasters, &scaler); },
+                ThrowsMessage<Error>(HasSubstr("makes no sense")));
+  }
+}
+
 TEST_F(Checkpoint, AScheduleGoesOnWithoutDecayingTwice) {
   const Tensor p = ones({2}).setRequiresGrad();
   optim::Sgd sgd({p}, {.rate = 0.1});

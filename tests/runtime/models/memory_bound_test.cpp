@@ -46,6 +46,22 @@ TEST_P(MemoryBound, APlannedArenaReservesLittleMoreThanAStaticPlan) {
 INSTANTIATE_TEST_SUITE_P(Networks, MemoryBound, testing::Values("stylegan2", "resnet18", "resnet50", "transformer"),
                          [](const auto& info) { return std::string(info.param); });
 
+/// With products in 16 bits: the limit of the benchmark `memory`.
+TEST(MemoryInShortTypes, IsLessThanTwoThirdsOfThatInF32) {
+  const auto peak = [](const char* model, bench::Precision precision) {
+    const bench::Trainer trainer = bench::makeTrainer(model, rt::kMeta, precision);
+    trainer.step();
+    rt::resetPeakMemory(rt::kMeta);
+    trainer.step();
+    return static_cast<double>(rt::memoryStats(rt::kMeta).peakActive);
+  };
+  for (const char* model : {"resnet18", "transformer"}) {
+    const double wide = peak(model, bench::Precision::F32);
+    EXPECT_LE(peak(model, bench::Precision::Amp), 0.65 * wide) << model;
+    EXPECT_LE(peak(model, bench::Precision::F16), 0.65 * wide) << model;
+  }
+}
+
 /// The most that a training step of the network holds beside its parameters and their gradients.
 std::size_t activationsOf(const std::shared_ptr<rt::nn::Module>& net, const rt::Tensor& x) {
   for (int step = 0; step < 2; ++step) {

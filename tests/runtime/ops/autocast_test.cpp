@@ -105,6 +105,25 @@ const Typed kTyped[] = {
        return batchNorm(x({2, 4}), {}, {}, {}, {}, true);
      }},
     {"gelu", DType::BF16, DType::BF16, [](const Make& x) { return gelu(x({5})); }},
+    {"max", DType::F16, DType::F16, [](const Make& x) { return max(x({5})); }},
+    {"sum", DType::F16, DType::F32, [](const Make& x) { return sum(x({5})); }},
+    {"mean", DType::BF16, DType::F32,
+     [](const Make& x) {
+       return mean(x({2, 5}), {1});
+     }},
+    {"var", DType::BF16, DType::F32,
+     [](const Make& x) {
+       return var(x({2, 5}), {1});
+     }},
+    {"exp", DType::F16, DType::F32, [](const Make& x) { return exp(x({5})); }},
+    {"log", DType::F16, DType::F32, [](const Make& x) { return log(abs(x({5})) + 1); }},
+    {"log1p", DType::F16, DType::F32, [](const Make& x) { return log1p(abs(x({5}))); }},
+    {"pow", DType::F16, DType::F32, [](const Make& x) { return pow(x({5}), 3); }},
+    {"pow_of_two", DType::F16, DType::F32, [](const Make& x) { return pow(abs(x({5})), x({5})); }},
+    {"square", DType::BF16, DType::F32, [](const Make& x) { return square(x({5})); }},
+    {"rsqrt", DType::F16, DType::F32, [](const Make& x) { return rsqrt(abs(x({5})) + 1); }},
+    {"reciprocal", DType::F16, DType::F32, [](const Make& x) { return reciprocal(abs(x({5})) + 1); }},
+    {"softplus", DType::F16, DType::F32, [](const Make& x) { return softplus(x({5})); }},
     {"add", DType::F32, DType::F32, [](const Make& x) { return x({5}) + x({5}); }},
 };
 
@@ -113,15 +132,18 @@ class AutocastOf : public testing::TestWithParam<Typed> {};
 TEST_P(AutocastOf, GivesTheTypeThatSuitsIt) {
   for (const Device device : {kCpu, kMeta}) {
     const Make make = [&](Shape shape) { return some(shape, GetParam().given, device); };
-    const Tensor plain = device == kCpu && GetParam().given == DType::F16 ? Tensor() : GetParam().call(make);
-    const Autocast cast;
-    const Tensor y = GetParam().call(make);
-    EXPECT_EQ(y.dtype(), GetParam().result);
-    if (!plain.defined() || device == kMeta) continue;
-    const auto exact = plain.toVector<double>();
-    const auto got = y.toVector<double>();
-    ASSERT_EQ(got.size(), exact.size());
-    for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(got[i], exact[i], 0.03);
+    const Tensor plain = GetParam().call(make);
+    for (const auto& [type, tolerance] : {std::pair(DType::BF16, 0.03), std::pair(DType::F16, 0.02)}) {
+      const Autocast cast(type);
+      const Tensor y = GetParam().call(make);
+      const bool isProduct = GetParam().result == DType::BF16 && GetParam().given == DType::F32;
+      EXPECT_EQ(y.dtype(), isProduct ? type : GetParam().result);
+      if (device == kMeta) continue;
+      const auto exact = plain.toVector<double>();
+      const auto got = y.toVector<double>();
+      ASSERT_EQ(got.size(), exact.size());
+      for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(got[i], exact[i], tolerance) << name(type);
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Operators, AutocastOf, testing::ValuesIn(kTyped),
@@ -143,6 +165,40 @@ TEST(Autocast, IsOfItsScopeAndItsThread) {
   }
   EXPECT_FALSE(Autocast::enabled());
   EXPECT_EQ(type(), DType::F32);
+}
+
+TEST(Autocast, TakesTheTypeOfTheInnermostScopeAndNoOther) {
+  const auto type = [] { return matmul(some({2, 2}), some({2, 2})).dtype(); };
+  const Autocast outer(DType::F16);
+  EXPECT_EQ(type(), DType::F16);
+  {
+    const Autocast inner;
+    EXPECT_EQ(Autocast::type(), DType::BF16);
+    EXPECT_EQ(type(), DType::BF16);
+    const Autocast off(false);
+    EXPECT_EQ(type(), DType::F32);
+  }
+  EXPECT_EQ(Autocast::type(), DType::F16);
+  EXPECT_EQ(type(), DType::F16);
+  for (const DType other : {DType::F32, DType::F64, DType::I32})
+    EXPECT_THAT([&] { const Autocast cast(other); }, testing::ThrowsMessage<Error>(testing::HasSubstr("bf16 or f16")));
+  EXPECT_EQ(type(), DType::F16);
+}
+
+TEST(Autocast, JoinsPartsOfDifferentTypesInTheWidest) {
+  const std::vector<Tensor> parts{some({2, 3}, DType::F16), some({2, 3}), some({2, 3}, DType::BF16)};
+  EXPECT_THROW((void)concat(parts, 0), Error);
+  const Autocast cast(DType::F16);
+  EXPECT_EQ(concat(parts, 1).dtype(), DType::F32);
+  EXPECT_EQ(stack(parts, 0).dtype(), DType::F32);
+  EXPECT_EQ(concat({parts[0], parts[0]}, 0).dtype(), DType::F16);
+  EXPECT_THROW((void)concat({parts[0], zeros({2, 3}, {DType::I64})}, 0), Error);
+}
+
+TEST(Autocast, TakesTheOtherShortTypeToo) {
+  const Autocast cast(DType::F16);
+  EXPECT_EQ(matmul(some({2, 2}, DType::BF16), some({2, 2}, DType::BF16)).dtype(), DType::F16);
+  EXPECT_EQ(matmul(some({2, 2}, DType::BF16), some({2, 2})).dtype(), DType::F16);
 }
 
 /// A network that has operators of all kinds.
@@ -168,14 +224,14 @@ struct Network {
 
 enum class How : std::uint8_t { Plain, Inside, Outside, Checkpointed };
 
-std::vector<std::vector<float>> gradientsOf(How how) {
+std::vector<std::vector<float>> gradientsOf(How how, DType type = DType::BF16) {
   manualSeed(3);
   Network net;
   const Tensor x = some({4, 3, 6, 6});
   const Tensor target = zeros({4}, {DType::I64});
   Tensor loss;
   {
-    const Autocast cast(how != How::Plain);
+    const Autocast cast = how == How::Plain ? Autocast(false) : Autocast(type);
     const auto run = [&](const Tensor& in) { return net.scores(in); };
     loss = crossEntropy(how == How::Checkpointed ? checkpoint(run, x) : run(x), target);
     EXPECT_EQ(loss.dtype(), DType::F32);
@@ -185,28 +241,37 @@ std::vector<std::vector<float>> gradientsOf(How how) {
   return net.gradients();
 }
 
-TEST(Autocast, GivesF32GradientsOfF32Parameters) {
-  const auto plain = gradientsOf(How::Plain);
-  const auto cast = gradientsOf(How::Inside);
-  ASSERT_EQ(cast.size(), plain.size());
-  EXPECT_NE(cast, plain);
+/// The cosine of the angle between them.
+double alignment(const std::vector<std::vector<float>>& some, const std::vector<std::vector<float>>& others) {
   double product = 0;
   double squares = 0;
-  double plainSquares = 0;
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    for (std::size_t at = 0; at < plain[i].size(); ++at) {
-      product += cast[i][at] * plain[i][at];
-      squares += cast[i][at] * cast[i][at];
-      plainSquares += plain[i][at] * plain[i][at];
+  double otherSquares = 0;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    for (std::size_t at = 0; at < others[i].size(); ++at) {
+      product += some[i][at] * others[i][at];
+      squares += some[i][at] * some[i][at];
+      otherSquares += others[i][at] * others[i][at];
     }
   }
-  EXPECT_GT(product / std::sqrt(squares * plainSquares), 0.99) << "they point the same way";
+  return product / std::sqrt(squares * otherSquares);
+}
+
+TEST(Autocast, GivesF32GradientsOfF32Parameters) {
+  const auto plain = gradientsOf(How::Plain);
+  for (const DType type : {DType::BF16, DType::F16}) {
+    const auto cast = gradientsOf(How::Inside, type);
+    ASSERT_EQ(cast.size(), plain.size());
+    EXPECT_NE(cast, plain);
+    EXPECT_GT(alignment(cast, plain), type == DType::BF16 ? 0.99 : 0.9999) << name(type);
+  }
 }
 
 TEST(Autocast, HasTheSameBackwardInsideAndOutsideAndRunAgain) {
-  const auto inside = gradientsOf(How::Inside);
-  EXPECT_EQ(gradientsOf(How::Outside), inside);
-  EXPECT_EQ(gradientsOf(How::Checkpointed), inside);
+  for (const DType type : {DType::BF16, DType::F16}) {
+    const auto inside = gradientsOf(How::Inside, type);
+    EXPECT_EQ(gradientsOf(How::Outside, type), inside);
+    EXPECT_EQ(gradientsOf(How::Checkpointed, type), inside);
+  }
 }
 
 TEST(Autocast, TakesRecurrentNetworks) {
@@ -258,10 +323,10 @@ TEST_F(OneWeight, IsConvertedOnceInAScopeThatUsesItOften) {
   Tensor total;
   EXPECT_EQ(conversions([&] {
               const Autocast cast;
-              total = sum(product() + product() + product());
+              total = product() + product() + product();
             }),
             1U);
-  total.backward();
+  sum(total).backward();
   const Tensor slope = sum(rows.to(DType::F32), {0}) * 3;
   for (int column = 0; column < 4; ++column)
     EXPECT_LT(max(abs(weight.grad().select(1, column) - slope)).item(), 0.02 * max(abs(slope)).item());
@@ -304,6 +369,15 @@ TEST_F(OneWeight, KeepsItsCopyFromInferenceToInferenceUntilItChanges) {
   change();
   EXPECT_EQ(heldForWork(), before) << "nobody can use it any more";
   EXPECT_NE(inferred().toVector<float>(), want);
+}
+
+TEST_F(OneWeight, IsKeptInTheTypeThatWasAskedForLast) {
+  const NoGrad guard;
+  for (const DType type : {DType::BF16, DType::F16, DType::BF16}) {
+    const Autocast cast(type);
+    EXPECT_EQ(product().dtype(), type);
+    EXPECT_EQ(product().toVector<float>(), matmul(rows.to(type), weight.detach().to(type)).toVector<float>());
+  }
 }
 
 TEST_F(OneWeight, LeavesNothingBehindForTraining) {

@@ -165,15 +165,8 @@ TEST(Conv2d, NamesItselfAndTheShapesThatDoNotFit) {
               HasSubstr("must both have four dimensions"));
 }
 
-TEST(Conv2d, InHalfPrecisionSaysWhatToUseInstead) {
-  EXPECT_THAT(messageOf([] {
-                (void)conv2d(zeros({1, 1, 2, 2}, {DType::F16}), zeros({1, 1, 1, 1}, {DType::F16}));
-              }),
-              HasSubstr("conv2d: f16 convolutions are not supported"));
-}
-
 TEST(Conv2d, OfNoChannelsIsItsBias) {
-  for (const DType type : {DType::F64, DType::F32, DType::BF16}) {
+  for (const DType type : {DType::F64, DType::F32, DType::BF16, DType::F16}) {
     const Tensor x = zeros({2, 0, 4, 4}, {type}).setRequiresGrad();
     const Tensor weight = zeros({3, 0, 3, 3}, {type}).setRequiresGrad();
     const Tensor bias = arange(3).to(type).setRequiresGrad();

@@ -137,15 +137,15 @@ TEST(CrossEntropy, OfTargetsThatAllWeighNothingHasNoGradient) {
 TEST(CrossEntropy, RefusesWeightsThatDoNotFitTheClasses) {
   const Tensor target = zeros({1}, {DType::I64});
   const auto refuses = [&](const Tensor& weight, const std::string& why) {
-    const auto says = [&why](const std::string& op) {
+    const auto throwsWith = [&why](const std::string& op) {
       return testing::ThrowsMessage<Error>(testing::AllOf(testing::StartsWith(op), testing::HasSubstr(why)));
     };
     EXPECT_THAT(
         [&] {
           (void)crossEntropy(zeros({1, 2}), target, Reduction::Mean, 0, -100, weight);
         },
-        says("cross_entropy: "));
-    EXPECT_THAT([&] { (void)nllLoss(zeros({1, 2}), target, Reduction::Mean, -100, weight); }, says("nll_loss: "));
+        throwsWith("cross_entropy: "));
+    EXPECT_THAT([&] { (void)nllLoss(zeros({1, 2}), target, Reduction::Mean, -100, weight); }, throwsWith("nll_loss: "));
   };
   refuses(ones({3}), "weights f32 [3] for scores [1,2]; expected a floating one for each class, [2]");
   refuses(ones({1, 2}), "weights f32 [1,2] for scores [1,2]");
@@ -246,15 +246,15 @@ TEST(BceWithLogits, TakesTargetsOfAnyTypeWithAWeightToo) {
 
 TEST(BceWithLogits, RefusesWeightsThatDoNotFit) {
   const Tensor x = zeros({2, 3});
-  const auto says = [](const char* why) { return testing::ThrowsMessage<Error>(testing::HasSubstr(why)); };
-  EXPECT_THAT([&] { (void)bceWithLogits(x, x, Reduction::Mean, ones({2})); }, says("bce_with_logits: "));
+  const auto throwsWith = [](const char* why) { return testing::ThrowsMessage<Error>(testing::HasSubstr(why)); };
+  EXPECT_THAT([&] { (void)bceWithLogits(x, x, Reduction::Mean, ones({2})); }, throwsWith("bce_with_logits: "));
   EXPECT_THAT(
       [&] {
         (void)bceWithLogits(x, x, Reduction::Mean, ones({4, 2, 3}));
       },
-      says("bce_with_logits: positive weights f32 [4,2,3] for predictions [2,3]"));
+      throwsWith("bce_with_logits: positive weights f32 [4,2,3] for predictions [2,3]"));
   EXPECT_THAT([&] { (void)bceWithLogits(x, x, Reduction::Mean, ones({3}, {DType::I64})); },
-              says("bce_with_logits: positive weights i64 [3] for predictions [2,3]"));
+              throwsWith("bce_with_logits: positive weights i64 [3] for predictions [2,3]"));
 }
 
 }  // namespace

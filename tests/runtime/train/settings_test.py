@@ -63,6 +63,12 @@ class Settings(Sample):
         self.assertEqual(self.outcomes()["amp=on", "applied"], (20, "outermost rt::Module", "off", ""))
         self.assertNotIn("nan", done.stdout)
 
+    def test_of_amp_may_name_bf16_and_not_f16_which_needs_more(self):
+        self.train("amp=bf16")
+        self.assertEqual(self.outcomes()["amp=bf16", "applied"], (20, "outermost rt::Module", "off", ""))
+        self.train("amp=f16")
+        self.assertIn("needs a GradScaler", self.outcomes()["amp=f16", "refused"][3])
+
     def test_that_make_no_sense_or_do_not_exist_are_left_out(self):
         self.train("loader.workers=many,zero_grad=some,channels_last=on,loader.prefetch=3", "--loader.workers", "0")
         outcomes = self.outcomes()

@@ -71,12 +71,14 @@ struct WithoutDevices {
   [[nodiscard]] bool isHardlyKnown() const { return 20 * longestNs < ns; }
 };
 
-/// Where the time of Ledgers::run lies that has no cause, summed over the devices; zeros without steps.
+/// Where the time of Ledgers::run lies that has no cause, summed over the devices; the places are zeros without steps.
 struct UnknownPlaces {
   std::int64_t beforeNs = 0;  ///< in front of the first step
   std::int64_t inStepsNs = 0;
   std::int64_t betweenNs = 0;
   std::int64_t behindNs = 0;  ///< the last step
+  /// Where graph replays may have run that the recording lacks, with steps or without.
+  std::int64_t unrecordedNs = 0;
   /// The thread of the steps ran for this share of the time from the first work of a device to the first step, and
   /// waited for a core for this one; -1: not recorded.
   double ranShare = -1;

@@ -341,7 +341,7 @@ std::string describeGain(const Finding& finding, std::string_view per);
 std::vector<Finding> findFindings(const Analysis& analysis, const Simulator* simulator);
 
 /// Every finding that there is, with its kind, causes, numbers and meaning: for a terminal, and as JSON.
-std::string findingListText();
+std::string findingListText(int width);
 std::string findingListJson();
 /// The same as the tables of docs/analyses/findings.md.
 std::string findingTables();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -51,6 +52,7 @@ struct LedgerSegment {
   Cause cause = Cause::Unknown;
   prof::StringId name;
   prof::ThreadId thread;
+  bool unrecorded = false;  ///< unknown, as work may have run that the recording lacks
 
   [[nodiscard]] std::int64_t durNs() const { return endNs - startNs; }
   friend bool operator==(const LedgerSegment&, const LedgerSegment&) = default;
@@ -93,8 +95,10 @@ StepPauses stepPauses(const Store& store, const Steps& steps);
 /// plus O(log n) per idle stretch. Immutable once built; account() may be called from many threads.
 class LedgerAccountant {
  public:
-  /// The timeline must outlive the accountant.
-  explicit LedgerAccountant(const Timeline& timeline, StepPauses pauses = {});
+  /// The timeline and `unrecorded` must outlive the accountant. Where no work was recorded, the stretches of
+  /// `unrecorded` are unknown.
+  explicit LedgerAccountant(const Timeline& timeline, StepPauses pauses = {},
+                            std::span<const DeviceSpan> unrecorded = {});
   ~LedgerAccountant();
   LedgerAccountant(LedgerAccountant&&) noexcept;
 

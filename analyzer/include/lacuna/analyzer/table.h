@@ -121,7 +121,7 @@ Table reportTable(const Analysis& analysis, std::string_view key);
 /// With a line of the columns' keys.
 std::string tableCsv(const Table& table);
 /// The output of `lacuna report --list-sections`, and the tables of docs/report-json.md.
-std::string sectionListText();
+std::string sectionListText(int width);
 std::string sectionListJson();
 std::string sectionListMarkdown();
 

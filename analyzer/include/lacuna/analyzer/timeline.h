@@ -28,8 +28,13 @@ enum class Activity : std::uint8_t {
 inline constexpr std::size_t kActivityCount = 9;
 
 /// The work of a device queue, in falling order of precedence.
-enum class Work : std::uint8_t { Compute, Communication, Copy };
-inline constexpr std::size_t kWorkCount = 3;
+enum class Work : std::uint8_t {
+  Compute,
+  Communication,
+  Copy,
+  Unrecorded,  ///< work may have run that the recording lacks
+};
+inline constexpr std::size_t kWorkCount = 4;
 
 enum class DeviceSpanKind : std::uint8_t { Kernel, Copy, Memset };
 
@@ -54,6 +59,9 @@ struct DeviceSpan {
   Work work = Work::Compute;
   DeviceSpanKind kind = DeviceSpanKind::Kernel;
   std::uint64_t bytes = 0;  ///< of a copy or memset
+  /// Of a graph's node: the thread that made it, as it captured a stream, and when. None where that was not recorded.
+  prof::ThreadId madeBy = {};
+  prof::TimeNs madeNs = 0;
 };
 
 /// A queue made to wait for another one, while it lasts.

@@ -76,7 +76,7 @@ class Calibration {
   [[nodiscard]] std::string sourceOf(std::string_view knob) const;
 
  private:
-  [[nodiscard]] bool tells(std::string_view knob, KernelKind kind) const;
+  [[nodiscard]] bool hasRow(std::string_view knob, KernelKind kind) const;
 
   std::vector<Row> rows_;
   std::string source_;  ///< empty for the built-in one
@@ -182,7 +182,7 @@ struct DrawnStep {
 /// docs/analyses/whatif.md.
 class Simulator {
  public:
-  /// Nothing where there is no device work to replay.
+  /// Nothing where there is no device work to replay, or where graph replays lack work in every step.
   static std::optional<Simulator> create(const Analysis& analysis);
   ~Simulator();
   Simulator(Simulator&&) noexcept;

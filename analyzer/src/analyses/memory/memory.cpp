@@ -202,7 +202,7 @@ class PeakWatch {
   }
   [[nodiscard]] bool reached() const { return reached_; }
 
-  void tell(const Store& store, const Steps& steps, MemoryStats& stats) const {
+  void addTo(const Store& store, const Steps& steps, MemoryStats& stats) const {
     std::vector<const Blocks::value_type*> order;
     for (const auto& entry : tracker_.live) order.push_back(&entry);
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -316,7 +316,7 @@ prof::Result<MemoryStats> memoryStats(const Store& store, prof::TimeWindow windo
     return !only.holdsMemory(row.device, row.thread) || watch.see(row);
   });
   if (!status) return status.error();
-  watch.tell(store, steps, stats);
+  watch.addTo(store, steps, stats);
   return stats;
 }
 

@@ -70,7 +70,7 @@ Cause causeOf(Activity activity) {
 }
 
 Cause causeOf(Work work) {
-  constexpr std::array kCauses{Cause::Compute, Cause::ExposedCommunication, Cause::ExposedCopy};
+  constexpr std::array kCauses{Cause::Compute, Cause::ExposedCommunication, Cause::ExposedCopy, Cause::Unknown};
   return kCauses[static_cast<std::size_t>(work)];
 }
 
@@ -81,7 +81,8 @@ class Joiner {
   void add(const LedgerSegment& segment) {
     if (segment.startNs >= segment.endNs) return;
     const bool joins = pending_.endNs == segment.startNs && pending_.cause == segment.cause &&
-                       pending_.name == segment.name && pending_.thread == segment.thread;
+                       pending_.name == segment.name && pending_.thread == segment.thread &&
+                       pending_.unrecorded == segment.unrecorded;
     if (any_ && joins) {
       pending_.endNs = segment.endNs;
       return;
@@ -149,15 +150,18 @@ struct LedgerAccountant::Impl {
   std::unordered_map<QueueId, std::vector<const DeviceSpan*>> spansOfQueue;
   std::unordered_map<DeviceId, std::vector<const DeviceSpan*>> spansOfDevice;
 
-  Impl(const Timeline& t, StepPauses between) : timeline(t), pauses(std::move(between)), launches(t) {
+  Impl(const Timeline& t, StepPauses between, std::span<const DeviceSpan> unrecorded)
+      : timeline(t), pauses(std::move(between)), launches(t, unrecorded) {
     // A thread that launches nothing holds no device up.
     if (!launches.isLaunching(pauses.thread)) pauses.windows.clear();
     buildProfiles();
     buildDevices();
+    addUnrecorded(unrecorded);
   }
 
   void buildProfiles();
   void buildDevices();
+  void addUnrecorded(std::span<const DeviceSpan> unrecorded);
 
   [[nodiscard]] DeviceId deviceOf(QueueId queue) const {
     const auto found = timeline.topology.deviceOfQueue.find(queue);
@@ -208,6 +212,15 @@ void LedgerAccountant::Impl::buildDevices() {
   for (const QueueWait& wait : timeline.waits) waitsOfQueue[wait.queue].push_back(wait);
   for (auto& [queue, waits] : waitsOfQueue) {
     std::sort(waits.begin(), waits.end(), [](const QueueWait& a, const QueueWait& b) { return a.endNs < b.endNs; });
+  }
+}
+
+/// A stretch in which work may have run ends an idle stretch as work does: its launch shows who was waited for.
+void LedgerAccountant::Impl::addUnrecorded(std::span<const DeviceSpan> unrecorded) {
+  for (const DeviceSpan& span : unrecorded) {
+    for (auto* spans : {&spansOfQueue[span.queue], &spansOfDevice[deviceOf(span.queue)]}) {
+      spans->insert(std::ranges::upper_bound(*spans, span.startNs, {}, &DeviceSpan::startNs), &span);
+    }
   }
 }
 
@@ -344,8 +357,8 @@ StepPauses stepPauses(const Store& store, const Steps& steps) {
   return out;
 }
 
-LedgerAccountant::LedgerAccountant(const Timeline& timeline, StepPauses pauses)
-    : impl_(std::make_unique<Impl>(timeline, std::move(pauses))) {}
+LedgerAccountant::LedgerAccountant(const Timeline& timeline, StepPauses pauses, std::span<const DeviceSpan> unrecorded)
+    : impl_(std::make_unique<Impl>(timeline, std::move(pauses), unrecorded)) {}
 LedgerAccountant::~LedgerAccountant() = default;
 LedgerAccountant::LedgerAccountant(LedgerAccountant&&) noexcept = default;
 
@@ -370,7 +383,8 @@ void LedgerAccountant::account(const LedgerScope& scope, TimeWindow window, cons
         t = to;
       } else {
         const TimeNs end = std::min(busyUntil[work], to);
-        out.add({t, end, causeOf(static_cast<Work>(work)), {}, {}});
+        const auto kind = static_cast<Work>(work);
+        out.add({t, end, causeOf(kind), {}, {}, kind == Work::Unrecorded});
         t = end;
       }
     }

@@ -51,7 +51,9 @@ void Projection::add(const Timeline& timeline, const LaunchIndex& launches, prof
   for (const DeviceSpan& span : timeline.device) {
     if (span.startNs < window.startNs || span.startNs >= window.endNs) continue;
     const HostSpan* launch = launches.find(span);
-    const auto spans = launch == nullptr ? ranges.end() : ranges.find(launch->thread);
+    if (launch == nullptr) continue;
+    addMade(ranges, parents, span, *launch, steps, store);
+    const auto spans = ranges.find(launch->thread);
     if (spans == ranges.end()) continue;
     const auto& up = parents.at(launch->thread);
     auto& found = instances.at(launch->thread);
@@ -74,6 +76,22 @@ void Projection::add(const Timeline& timeline, const LaunchIndex& launches, prof
     if (isDone) close(entry.first, entry.second);
     return isDone;
   });
+}
+
+/// The ranges in which a graph's node was made are its work's in each replay, too, without any time of the host. Those
+/// around the replay itself have it already.
+void Projection::addMade(const ByThread& ranges, const Parents& parents, const DeviceSpan& work, const HostSpan& launch,
+                         const StepSpans& steps, const Store& store) {
+  const auto spans = work.madeBy ? ranges.find(work.madeBy) : ranges.end();
+  if (spans == ranges.end()) return;
+  const auto& up = parents.at(work.madeBy);
+  for (std::size_t at = spanAt(spans->second, up, work.madeNs); at != kNoSpan; at = up[at]) {
+    const HostSpan& range = *spans->second[at];
+    if (range.startNs <= launch.startNs && launch.startNs < range.endNs && range.thread == launch.thread) continue;
+    extend(open_[{work.madeBy, launch.startNs, launch.startNs, range.name}], work);
+    if (const auto [name, isNew] = names_.try_emplace(range.name); isNew)
+      name->second = steps.foldedName(store.text(range.name));
+  }
 }
 
 void Projection::close(const Key& key, const Instance& instance) {

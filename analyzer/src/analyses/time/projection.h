@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyses/work/host_nesting.h"
 #include "lacuna/analyzer/scope.h"
 #include "lacuna/analyzer/timeline.h"
 
@@ -54,6 +55,8 @@ class Projection {
   static void extend(Instance& instance, const DeviceSpan& span);
   /// Adds the part of one piece to a range that another piece has seen.
   static void join(Instance& into, const Instance& more);
+  void addMade(const ByThread& ranges, const Parents& parents, const DeviceSpan& work, const HostSpan& launch,
+               const StepSpans& steps, const Store& store);
   void close(const Key& key, const Instance& instance);
 
   std::map<Key, Instance> open_;

@@ -73,7 +73,7 @@ class ThreadPhases {
       if (!batchNs_) batchNs_ = phase.startNs;
     } else if (name == kEvaluation) {
       addEvaluation(phase);
-    } else if (name == "forward" || name == "backward" || name == "optimizer") {
+    } else if (name == "forward" || name == "backward" || name.starts_with("optimizer")) {
       if (name == "backward") backwardStarts.push_back(phase.startNs);
       batchNs_.reset();
       evaluation_.reset();

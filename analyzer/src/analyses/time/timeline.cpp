@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "links/graph_nodes.h"
 #include "links/range_launches.h"
 
 namespace lacuna::analyzer {
@@ -154,9 +155,22 @@ prof::Status loadSyncs(const Store& store, TimeWindow window, Timeline& out) {
       });
 }
 
-prof::Status loadKernels(const Store& store, TimeWindow window, NameClasses& classes, Timeline& out) {
-  return store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::name, &Kernel::correlation>(
-      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto link) {
+/// Ties work of a graph to the moment at which its node was made.
+void setOrigin(const GraphNodes& nodes, const Topology& topology, std::uint64_t node, DeviceSpan& span) {
+  if (node == 0 || nodes.empty()) return;
+  const auto process = topology.processOfQueue.find(span.queue);
+  if (process == topology.processOfQueue.end()) return;
+  if (const GraphNodes::Origin* origin = nodes.originOf(process->second, node)) {
+    span.madeBy = origin->thread;
+    span.madeNs = origin->atNs;
+  }
+}
+
+prof::Status loadKernels(const Store& store, TimeWindow window, const GraphNodes& nodes, NameClasses& classes,
+                         Timeline& out) {
+  return store.scan<&Kernel::startNs, &Kernel::durNs, &Kernel::queue, &Kernel::name, &Kernel::correlation,
+                    &Kernel::graphNodeId>(
+      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto link, auto node) {
         for (std::size_t i = 0; i < start.size(); ++i) {
           if (!touches(window, start[i], dur[i])) continue;
           out.device.push_back({.startNs = start[i],
@@ -166,26 +180,30 @@ prof::Status loadKernels(const Store& store, TimeWindow window, NameClasses& cla
                                 .name = name[i],
                                 .work = classes.ofKernel(name[i]),
                                 .kind = DeviceSpanKind::Kernel});
+          setOrigin(nodes, out.topology, node[i], out.device.back());
         }
       });
 }
 
 template <class Row>
-prof::Status loadTransfers(const Store& store, TimeWindow window, DeviceSpanKind kind, Timeline& out) {
-  return store.scan<&Row::startNs, &Row::durNs, &Row::queue, &Row::name, &Row::correlation, &Row::bytes>(
-      window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto link, auto bytes) {
-        for (std::size_t i = 0; i < start.size(); ++i) {
-          if (!touches(window, start[i], dur[i])) continue;
-          out.device.push_back({.startNs = start[i],
-                                .endNs = start[i] + dur[i],
-                                .correlation = link[i],
-                                .queue = queue[i],
-                                .name = name[i],
-                                .work = Work::Copy,
-                                .kind = kind,
-                                .bytes = bytes[i]});
-        }
-      });
+prof::Status loadTransfers(const Store& store, TimeWindow window, const GraphNodes& nodes, DeviceSpanKind kind,
+                           Timeline& out) {
+  return store
+      .scan<&Row::startNs, &Row::durNs, &Row::queue, &Row::name, &Row::correlation, &Row::bytes, &Row::graphNodeId>(
+          window, [&](std::uint64_t, auto start, auto dur, auto queue, auto name, auto link, auto bytes, auto node) {
+            for (std::size_t i = 0; i < start.size(); ++i) {
+              if (!touches(window, start[i], dur[i])) continue;
+              out.device.push_back({.startNs = start[i],
+                                    .endNs = start[i] + dur[i],
+                                    .correlation = link[i],
+                                    .queue = queue[i],
+                                    .name = name[i],
+                                    .work = Work::Copy,
+                                    .kind = kind,
+                                    .bytes = bytes[i]});
+              setOrigin(nodes, out.topology, node[i], out.device.back());
+            }
+          });
 }
 
 }  // namespace
@@ -207,12 +225,13 @@ Topology loadTopology(const Store& store) {
 prof::Result<Timeline> loadTimeline(const Store& store, TimeWindow window) {
   Timeline out;
   out.topology = loadTopology(store);
+  const GraphNodes nodes(store);
   NameClasses classes(store);
-  for (const prof::Status& status :
-       {loadRanges(store, window, classes, out), loadCalls(store, window, classes, out),
-        loadThreadStates(store, window, out), loadOverhead(store, window, out), loadSyncs(store, window, out),
-        loadKernels(store, window, classes, out), loadTransfers<Memcpy>(store, window, DeviceSpanKind::Copy, out),
-        loadTransfers<Memset>(store, window, DeviceSpanKind::Memset, out)}) {
+  for (const prof::Status& status : {loadRanges(store, window, classes, out), loadCalls(store, window, classes, out),
+                                     loadThreadStates(store, window, out), loadOverhead(store, window, out),
+                                     loadSyncs(store, window, out), loadKernels(store, window, nodes, classes, out),
+                                     loadTransfers<Memcpy>(store, window, nodes, DeviceSpanKind::Copy, out),
+                                     loadTransfers<Memset>(store, window, nodes, DeviceSpanKind::Memset, out)}) {
     if (!status) return status.error();
   }
   nameSleep(out);

@@ -19,7 +19,7 @@ bool isBetterLaunch(const HostSpan& a, const HostSpan& b) {
 
 }  // namespace
 
-LaunchIndex::LaunchIndex(const Timeline& timeline) : topology_(timeline.topology) {
+LaunchIndex::LaunchIndex(const Timeline& timeline, std::span<const DeviceSpan> more) : topology_(timeline.topology) {
   std::unordered_map<prof::ProcessId, std::uint64_t> counts;
   for (const HostSpan& span : timeline.host) {
     if (!span.launches || !span.thread) continue;
@@ -36,8 +36,10 @@ LaunchIndex::LaunchIndex(const Timeline& timeline) : topology_(timeline.topology
   for (const auto& [process, count] : counts) {
     if (count > most || (count == most && process < busiest_)) std::tie(most, busiest_) = std::tuple(count, process);
   }
-  for (const DeviceSpan& span : timeline.device) {
-    if (const HostSpan* launch = find(span)) launching_.insert(launch->thread);
+  for (const std::span<const DeviceSpan> spans : {std::span(timeline.device), more}) {
+    for (const DeviceSpan& span : spans) {
+      if (const HostSpan* launch = find(span)) launching_.insert(launch->thread);
+    }
   }
 }
 

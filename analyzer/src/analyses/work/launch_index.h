@@ -21,7 +21,8 @@ inline bool isInPlace(const HostSpan& launch, const DeviceSpan& work) {
 /// Joins device work to the call that launched it, by correlation within a process.
 class LaunchIndex {
  public:
-  explicit LaunchIndex(const Timeline& timeline);
+  /// `more`: work that the timeline lacks; its launches are as others.
+  explicit LaunchIndex(const Timeline& timeline, std::span<const DeviceSpan> more = {});
 
   /// The launching call, or null. An API call is preferred to a range that carries the same correlation.
   [[nodiscard]] const HostSpan* find(const DeviceSpan& span) const;

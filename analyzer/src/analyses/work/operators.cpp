@@ -120,11 +120,16 @@ struct OperatorTree {
   const ByThread& operators;
   const Parents& parents;
 
-  /// The innermost operator that launched work: the launch itself, or one around it; null where there is none.
-  [[nodiscard]] const HostSpan* launching(const HostSpan& launch) const {
-    if (isOperatorSpan(launch)) return &launch;
-    const auto spans = operators.find(launch.thread);
-    return spans == operators.end() ? nullptr : operatorAt(spans->second, parents.at(launch.thread), launch.startNs);
+  /// The innermost operator that launched work: the launch itself, or one around it; null where there is none. Of a
+  /// graph's node it is the one in which the node was made.
+  [[nodiscard]] const HostSpan* launching(const DeviceSpan& work, const HostSpan& launch) const {
+    const HostSpan* made = work.madeBy ? around(work.madeBy, work.madeNs) : nullptr;
+    if (made != nullptr) return made;
+    return isOperatorSpan(launch) ? &launch : around(launch.thread, launch.startNs);
+  }
+  [[nodiscard]] const HostSpan* around(ThreadId thread, TimeNs at) const {
+    const auto spans = operators.find(thread);
+    return spans == operators.end() ? nullptr : operatorAt(spans->second, parents.at(thread), at);
   }
 };
 
@@ -138,7 +143,7 @@ std::vector<bool> addDeviceWork(const Store& store, const Timeline& timeline, co
     if (!startsIn(window, span.startNs)) continue;
     const HostSpan* launch = launches.find(span);
     if (launch == nullptr) continue;
-    const HostSpan* op = tree.launching(*launch);
+    const HostSpan* op = tree.launching(span, *launch);
     if (op == nullptr) continue;
     const auto at = static_cast<std::size_t>(op - timeline.host.data());
     rows.of(*op).deviceCalls += withWork[at] ? 0 : 1;

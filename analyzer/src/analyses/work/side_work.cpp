@@ -118,7 +118,7 @@ class Parts {
     const std::string_view text = store_.text(name);
     if (text == kLoadPhase || text == "forward" || text == kEvaluation) part->second = Part::Inputs;
     if (text == "backward") part->second = Part::Backward;
-    if (text == "optimizer") part->second = Part::Optimizer;
+    if (text.starts_with("optimizer")) part->second = Part::Optimizer;
     return part->second;
   }
   bool clears(StringId name) {

@@ -87,6 +87,10 @@ bool ArgShapes::repeats(ArgRule rule, std::string_view token) {
     }
     case ArgRule::EventId:
       return same(source.eventId);
+    case ArgRule::GraphId:
+      return same(source.graphId);
+    case ArgRule::GraphNodeId:
+      return same(source.graphNodeId);
     case ArgRule::Text:
       return !token.empty() && token == source.text;
     case ArgRule::Name:

@@ -246,6 +246,12 @@ Row ChromeRows::openWork(const RawEvent& event) {
   readInteger(event, "correlation", row.correlation);
   describeStream(event);
   args.source.correlation = row.correlation;
+  if constexpr (requires { row.graphId; }) {
+    readInteger(event, "graph id", row.graphId);
+    readInteger(event, "graph node id", row.graphNodeId);
+    args.source.graphId = row.graphId;
+    args.source.graphNodeId = row.graphNodeId;
+  }
   return row;
 }
 

@@ -224,6 +224,18 @@ void NsysImport::readGraphs() {
                });
 }
 
+/// A node may have a row for itself and one for what it is a copy of.
+void NsysImport::readGraphNodes() {
+  each<GraphNode>("CUDA_GRAPH_NODE_EVENTS", {"start", "globalTid", "graphNodeId", "originalGraphNodeId"},
+                  [&](const SqliteRows& rows, GraphNode& row) {
+                    row.timeNs = rows.integer(0);
+                    row.thread = thread(rows, 1);
+                    row.id = static_cast<std::uint64_t>(rows.integer(2));
+                    row.original = static_cast<std::uint64_t>(rows.integer(3));
+                    return row.id != 0;
+                  });
+}
+
 std::string NsysImport::copyName(const Memcpy& row, std::string_view label) const {
   static constexpr std::array<std::string_view, 11> kShort = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                                               "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
@@ -391,6 +403,7 @@ prof::Status NsysImport::run() {
   readTarget();
   readKernels();
   readGraphs();
+  readGraphNodes();
   readCopies();
   readMemsets();
   readSyncs();

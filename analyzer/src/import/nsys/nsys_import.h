@@ -43,6 +43,7 @@ class NsysImport {
   void readNames();
   void readKernels();
   void readGraphs();
+  void readGraphNodes();
   void readCopies();
   void readMemsets();
   void readSyncs();

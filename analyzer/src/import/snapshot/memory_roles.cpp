@@ -52,13 +52,13 @@ class Roles {
       if (rows_.action[i] != MemoryAction::Allocate && rows_.action[i] != MemoryAction::Free) continue;
       const auto found = alive_.find({rows_.device[i], rows_.address[i]});
       if (found != alive_.end()) {
-        tell(found->second, rows_.timeNs[i]);
+        setRole(found->second, rows_.timeNs[i]);
         alive_.erase(found);
       }
       if (rows_.action[i] == MemoryAction::Allocate && rows_.thread[i])
         alive_.emplace(std::pair(rows_.device[i], rows_.address[i]), bornAs(i));
     }
-    for (const auto& [address, born] : alive_) tell(born, kNever);
+    for (const auto& [address, born] : alive_) setRole(born, kNever);
   }
 
  private:
@@ -111,7 +111,7 @@ class Roles {
     return born;
   }
 
-  void tell(const Born& born, TimeNs freedNs) { rows_.role[born.row] = roleOf(born, freedNs); }
+  void setRole(const Born& born, TimeNs freedNs) { rows_.role[born.row] = roleOf(born, freedNs); }
 
   [[nodiscard]] MemoryRole roleOf(const Born& born, TimeNs freedNs) {
     if (born.phase == Phase::None || born.phase == Phase::Recompute) return MemoryRole::Other;

@@ -36,7 +36,7 @@ class DeviceTotals {
     if (!isFirst && totals.reserved >= 0) moveReserved(row, totals.reserved, op, later);
   }
 
-  void tellBefore(prof::DeviceId device, TimeNs at, StoreBuilder& builder) const {
+  void addBefore(prof::DeviceId device, TimeNs at, StoreBuilder& builder) const {
     Allocation row{.timeNs = at, .device = device, .op = builder.intern(kHeldBefore)};
     std::uint64_t rest = held_;
     for (const Block& block : earlier_) {
@@ -115,7 +115,7 @@ void addMemoryOfTotals(StoreBuilder& builder, std::span<const MemoryTotals> tota
   std::map<prof::DeviceId, DeviceTotals> devices;
   std::vector<Allocation> later;
   for (const std::size_t i : order) devices[rows.device[i]].see(rowAt(rows, i), totals[i], op, later);
-  for (const auto& [device, one] : devices) one.tellBefore(device, before, builder);
+  for (const auto& [device, one] : devices) one.addBefore(device, before, builder);
   for (const Allocation& row : later) builder.append(row);
 }
 

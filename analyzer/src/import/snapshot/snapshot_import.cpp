@@ -314,14 +314,14 @@ void SnapshotImport::readSegments(Ref segments) {
     }
   }
   for (const auto& [device, sum] : sums) {
-    const auto say = [&, device = device](const char* what, std::uint64_t value) {
+    const auto addFact = [&, device = device](const char* what, std::uint64_t value) {
       environment(fmt::format("allocator.cuda:{}.{}", device, what), std::to_string(value));
     };
-    say("segments", sum.segments);
-    say("reserved_bytes", sum.bytes);
-    say("allocated_bytes", sum.allocated);
-    say("active_bytes", sum.active);
-    say("inactive_bytes", sum.inactive);
+    addFact("segments", sum.segments);
+    addFact("reserved_bytes", sum.bytes);
+    addFact("allocated_bytes", sum.allocated);
+    addFact("active_bytes", sum.active);
+    addFact("inactive_bytes", sum.inactive);
   }
 }
 

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +7,6 @@
 #include "analyses/work/calls.h"
 #include "lacuna/prof/amounts.h"
 #include "report/sections/registry.h"
-#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_calls {
@@ -32,20 +29,20 @@ std::vector<Table> tables(const Analysis& analysis) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
+  const CallTable& calls = analysis.of<CallTable>();
   page.title(sections::calls.title);
-  if (analysis.of<CallTable>().empty()) page.line(" no driver or synchronising calls were recorded");
-  const int nameWidth = (page.width() - 28 - page.bandWidth()) * 6 / 10;
-  if (!analysis.of<CallTable>().empty()) {
-    page.line(page.styled(
-        fmt::format(" {} {:>8} {:>11} {}by", padded("name", nameWidth), "count", "total", page.bandTitle()), "2"));
+  if (calls.empty()) page.line(" no driver or synchronising calls were recorded");
+  TextTable table({{"name", TextColumn::Kind::Name},
+                   {"count"},
+                   {"total"},
+                   {"±", TextColumn::Kind::Band},
+                   {"by", TextColumn::Kind::Name, 1}});
+  for (std::size_t i = 0; i < calls.size() && static_cast<int>(i) < rows; ++i) {
+    const CallRow& row = calls[i];
+    table.add({row.name, std::to_string(row.count), prof::timeText(row.totalNs),
+               humanBand(row.recordingNs, row.totalNs), row.caller});
   }
-  for (std::size_t i = 0; i < analysis.of<CallTable>().size() && static_cast<int>(i) < rows; ++i) {
-    const CallRow& row = analysis.of<CallTable>()[i];
-    const std::string cells = fmt::format(" {} {:>8} {:>11} {}{}", padded(row.name, nameWidth), row.count,
-                                          prof::timeText(row.totalNs), page.bandCell(row.recordingNs, row.totalNs),
-                                          shortened(row.caller, page.width() - 25 - nameWidth - page.bandWidth()));
-    page.line(std::string_view(cells).substr(0, cells.find_last_not_of(' ') + 1));
-  }
+  page.table(table);
 }
 
 }  // namespace

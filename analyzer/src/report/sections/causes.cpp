@@ -10,7 +10,6 @@
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
-#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_causes {
@@ -38,19 +37,21 @@ std::vector<Table> tables(const Analysis& analysis) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
+  const auto& details = analysis.of<IdleCauses>().details;
   page.title(sections::causes.title);
-  if (analysis.of<IdleCauses>().details.empty()) page.line(" no idle time");
-  for (std::size_t i = 0; i < analysis.of<IdleCauses>().details.size() && static_cast<int>(i) < rows; ++i) {
-    const CauseDetail& detail = analysis.of<IdleCauses>().details[i];
-    page.line(fmt::format(" {:>11} {:>7}×  {} {}", prof::timeText(detail.ns), detail.count,
-                          padded(causeLabel(detail.cause), 26),
-                          shortened(withoutScopes(detail.name), page.width() - 51)));
+  if (details.empty()) page.line(" no idle time");
+  TextTable table({{"in all"}, {"times"}, {"cause", TextColumn::Kind::Text}, {"where", TextColumn::Kind::Name}});
+  for (std::size_t i = 0; i < details.size() && static_cast<int>(i) < rows; ++i) {
+    const CauseDetail& detail = details[i];
+    table.add({prof::timeText(detail.ns), fmt::format("{}×", detail.count), std::string(causeLabel(detail.cause)),
+               withoutScopes(detail.name)});
   }
+  page.table(table);
   // The recorder's ranges rarely name what lies between operators.
-  const auto lines = analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork]);
-  for (const PythonStretch& line : lines)
-    page.line(fmt::format(" {:>11} {}  {}", prof::timeText(line.ns), perStep(analysis),
-                          shortened(line.text, page.width() - 22)));
+  TextTable lines({{std::string(perStep(analysis))}, {"line of Python, in host work", TextColumn::Kind::Name}});
+  for (const PythonStretch& line : analysis.of<PythonLines>().waitedFor(analysis.meanStepLedger()[Cause::HostWork]))
+    lines.add({prof::timeText(line.ns), line.text});
+  page.table(lines);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "analyses/ranks/communication.h"
 #include "analyses/ranks/ranks.h"
 #include "formats/kernel_name.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -106,30 +107,32 @@ Lines notes(const Analysis& analysis) {
                       prof::shareText(ratio(double(comm.exposedNs), double(comm.totalNs))))};
 }
 
-void addRanks(const Analysis& analysis, Lines& out) {
-  const RankStats& ranks = analysis.of<RankStats>();
-  if (ranks.rows.empty()) return;
-  out.push_back(fmt::format(
+std::string ranksLine(const RankStats& ranks) {
+  return fmt::format(
       " {} of {} ranks matched{}: {} of the time in them is waiting for the last rank; compute differs by {}",
       prof::countText(ranks.matched, "collective"), ranks.rows.size(),
       ranks.unmatched > 0 ? fmt::format(" ({} not)", prof::countText(ranks.unmatched, "call")) : "",
-      prof::shareText(ranks.waitShare()), prof::shareText(ranks.imbalance)));
-  std::size_t deviceWidth = 6;
-  for (const RankRow& row : ranks.rows) deviceWidth = std::max(deviceWidth, row.device.size());
-  const auto add = [&](auto rank, std::string_view device, std::string_view waits, std::string_view transfers,
-                       std::string_view last, std::string_view behind, std::string_view computes) {
-    out.push_back(fmt::format(" {:>4} {} {:>9} {:>9} {:>6} {:>9} {:>9}", rank,
-                              padded(device, static_cast<int>(deviceWidth)), waits, transfers, last, behind, computes));
-  };
-  add("rank", "device", "waits", "transfers", "last", "behind", "computes");
+      prof::shareText(ranks.waitShare()), prof::shareText(ranks.imbalance));
+}
+
+TextTable rankTable(const RankStats& ranks) {
+  TextTable table({{"rank"},
+                   {"device", TextColumn::Kind::Text},
+                   {"waits"},
+                   {"transfers"},
+                   {"last"},
+                   {"behind"},
+                   {"computes", TextColumn::Kind::Figure, 1}});
   for (const RankRow& row : ranks.rows) {
-    add(row.rank, row.device, prof::timeText(row.waitNs), prof::timeText(row.transferNs), fmt::format("{}×", row.last),
-        prof::timeText(row.heldUpNs), prof::timeText(row.computeNs));
+    table.add({std::to_string(row.rank), oneLine(row.device), prof::timeText(row.waitNs),
+               prof::timeText(row.transferNs), fmt::format("{}×", row.last), prof::timeText(row.heldUpNs),
+               prof::timeText(row.computeNs)});
     if (row.waitRecordingNs + row.transferRecordingNs + row.heldUpRecordingNs + row.computeRecordingNs == 0) continue;
     // Below the figures, as a line has no room for both.
-    add("", "", humanBand(row.waitRecordingNs, row.waitNs), humanBand(row.transferRecordingNs, row.transferNs), "",
-        humanBand(row.heldUpRecordingNs, row.heldUpNs), humanBand(row.computeRecordingNs, row.computeNs));
+    table.add({"", "", humanBand(row.waitRecordingNs, row.waitNs), humanBand(row.transferRecordingNs, row.transferNs),
+               "", humanBand(row.heldUpRecordingNs, row.heldUpNs), humanBand(row.computeRecordingNs, row.computeNs)});
   }
+  return table;
 }
 
 /// A name that does not fit loses what all of NCCL's kernels are called first.
@@ -145,38 +148,37 @@ std::string rateOf(double bytes, std::int64_t ns) {
   return bytes > 0 && ns > 0 ? prof::rateText(bytes * 1e9 / double(ns)) : std::string();
 }
 
-/// Without the columns that no row fills.
-void addCollectives(const CommunicationStats& comm, int width, int rows, Lines& out) {
-  const auto& all = comm.collectives;
-  const bool banded = std::ranges::any_of(all, [](const CollectiveRow& row) { return row.recordingNs > 0; });
-  const bool rated = std::ranges::any_of(all, [](const CollectiveRow& row) { return row.bytes > 0; });
-  const int bandWidth = banded ? 9 : 0;
-  const int nameWidth = std::max(10, width - (rated ? 58 : 37) - bandWidth);
-  const auto add = [&](std::string_view name, auto count, std::string_view total, std::string_view band,
-                       std::string_view exposed, std::string_view rate, std::string_view busRate) {
-    out.push_back(fmt::format(" {} {:>6} {:>11}{} {:>11}", padded(name, nameWidth), count, total,
-                              padded(band.empty() ? "" : fmt::format(" {}", band), bandWidth), exposed));
-    if (rated) out.back() += fmt::format(" {:>9} {:>10}", rate, busRate);
-  };
-  add("collective", "count", "total", banded ? "±" : "", "exposed", "rate", "bus rate");
-  for (std::size_t i = 0; i < all.size() && static_cast<int>(i) < rows; ++i) {
-    const CollectiveRow& row = all[i];
+TextTable collectiveTable(const CommunicationStats& comm, int width, int rows) {
+  constexpr int kFigures = 58;
+  TextTable table({{"collective", TextColumn::Kind::Name},
+                   {"count"},
+                   {"total"},
+                   {"±", TextColumn::Kind::Band},
+                   {"exposed"},
+                   {"rate", TextColumn::Kind::Figure, 2},
+                   {"bus rate", TextColumn::Kind::Figure, 1}});
+  for (std::size_t i = 0; i < comm.collectives.size() && static_cast<int>(i) < rows; ++i) {
+    const CollectiveRow& row = comm.collectives[i];
     // Where it is not known how large the whole buffer is, what a rank puts in.
     const bool hasAlgorithm = row.algorithmBytes > 0;
     const std::string speed =
         rateOf(double(hasAlgorithm ? row.algorithmBytes : row.bytes), hasAlgorithm ? row.algorithmNs : row.bytesNs);
-    add(collectiveName(row, nameWidth), row.count, prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs),
-        prof::timeText(row.exposedNs), speed, rateOf(row.busBytes, row.busNs));
+    table.add({collectiveName(row, std::max(24, width - kFigures)), std::to_string(row.count),
+               prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs), prof::timeText(row.exposedNs),
+               speed, rateOf(row.busBytes, row.busNs)});
   }
+  return table;
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  Lines lines = notes(analysis);
-  if (!lines.empty()) {
-    addCollectives(analysis.of<CommunicationStats>(), page.width(), rows, lines);
-    addRanks(analysis, lines);
-  }
+  const Lines lines = notes(analysis);
   writeLines(page, sections::communication, lines);
+  if (lines.empty()) return;
+  page.table(collectiveTable(analysis.of<CommunicationStats>(), page.width(), rows));
+  const RankStats& ranks = analysis.of<RankStats>();
+  if (ranks.rows.empty()) return;
+  page.line(ranksLine(ranks));
+  page.table(rankTable(ranks));
 }
 
 }  // namespace

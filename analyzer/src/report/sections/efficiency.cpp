@@ -10,7 +10,6 @@
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
-#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_efficiency {
@@ -100,36 +99,28 @@ Lines notes(const Analysis& analysis) {
   return out;
 }
 
-void addRoofline(const EfficiencyStats& stats, int width, int rows, Lines& out) {
-  const bool banded =
-      std::any_of(stats.rows.begin(), stats.rows.end(), [](const RooflineRow& row) { return row.recordingNs > 0; });
-  const bool roof = hasRoof(stats);
-  const int bandWidth = banded ? 9 : 0;
-  const int nameWidth = std::max(12, width - 58 - bandWidth);
-  out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", padded("operator and shapes", nameWidth), "device",
-                            padded(banded ? " ±" : "", bandWidth), "arithmetic", "bytes", roof ? "of the roof" : ""));
-  const std::size_t shown = std::min(stats.rows.size(), static_cast<std::size_t>(std::max(rows, 0)));
-  std::vector<std::string> labels;
-  for (std::size_t i = 0; i < shown; ++i) labels.push_back(stats.rows[i].name + " " + stats.rows[i].shapes);
-  const auto names = paddedNames({labels.begin(), labels.end()}, nameWidth);
-  for (std::size_t i = 0; i < shown; ++i) {
+TextTable roofline(const EfficiencyStats& stats, int rows) {
+  TextTable table({{"operator and shapes", TextColumn::Kind::Name},
+                   {"device"},
+                   {"±", TextColumn::Kind::Band},
+                   {"arithmetic"},
+                   {"bytes", TextColumn::Kind::Figure, 2},
+                   {"of the roof", TextColumn::Kind::Figure, 1}});
+  for (std::size_t i = 0; i < stats.rows.size() && static_cast<int>(i) < rows; ++i) {
     const RooflineRow& row = stats.rows[i];
-    const std::string near =
-        row.ofRoof < 0 ? "" : fmt::format("{} {}", prof::shareText(row.ofRoof), row.memoryBound ? "memory" : "compute");
-    const std::string band = banded ? " " + humanBand(row.recordingNs, row.deviceNs) : "";
-    out.push_back(fmt::format(" {} {:>10}{} {:>14} {:>12} {:>16}", names[i], prof::timeText(row.deviceNs),
-                              padded(band, bandWidth),
-                              row.demand.flops > 0 ? prof::scaledCount(row.flopsPerSecond()) + "FLOP/s" : "",
-                              prof::rateText(row.bytesPerSecond()), near));
+    table.add({row.name + " " + row.shapes, prof::timeText(row.deviceNs), humanBand(row.recordingNs, row.deviceNs),
+               row.demand.flops > 0 ? prof::scaledCount(row.flopsPerSecond()) + "FLOP/s" : "",
+               prof::rateText(row.bytesPerSecond()),
+               row.ofRoof < 0
+                   ? ""
+                   : fmt::format("{} {}", prof::shareText(row.ofRoof), row.memoryBound ? "memory" : "compute")});
   }
+  return table;
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  Lines lines = notes(analysis);
-  for (std::string& line : lines) line = shortened(line, 2 * page.width());
-  if (!analysis.of<EfficiencyStats>().rows.empty())
-    addRoofline(analysis.of<EfficiencyStats>(), page.width(), rows, lines);
-  writeLines(page, sections::efficiency, lines);
+  writeLines(page, sections::efficiency, notes(analysis));
+  page.table(roofline(analysis.of<EfficiencyStats>(), rows));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -12,7 +10,6 @@
 #include "lacuna/prof/bounds.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
-#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_kernels {
@@ -51,29 +48,24 @@ std::vector<Table> tables(const Analysis& analysis) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
+  const KernelTable& kernels = analysis.of<KernelTable>();
   page.title(sections::kernels.title);
-  if (analysis.of<KernelTable>().empty()) page.line(" none were recorded");
+  if (kernels.empty()) page.line(" none were recorded");
   std::int64_t total = 1;
-  for (const KernelRow& row : analysis.of<KernelTable>()) prof::addTo(total, row.totalNs);
-  constexpr int kShortestName = 15;
-  const bool hasMean = page.width() >= 45 + kShortestName + page.bandWidth();
-  const auto mean = [&](std::string_view text) { return hasMean ? fmt::format(" {:>11}", text) : std::string(); };
-  const int nameWidth = std::max(10, page.width() - (hasMean ? 45 : 33) - page.bandWidth());
-  if (!analysis.of<KernelTable>().empty())
-    page.line(page.styled(fmt::format(" {} {:>8} {:>11} {}{:>8}{}", padded("name", nameWidth), "count", "total",
-                                      page.bandTitle(), "share", mean("mean")),
-                          "2"));
-  const std::size_t shown = std::min(analysis.of<KernelTable>().size(), static_cast<std::size_t>(std::max(0, rows)));
-  std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < shown; ++i) names.push_back(analysis.of<KernelTable>()[i].name);
-  const std::vector<std::string> cells = paddedNames(names, nameWidth);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const KernelRow& row = analysis.of<KernelTable>()[i];
-    page.line(fmt::format(" {} {:>8} {:>11} {}{:>8}{}", cells[i], row.count, prof::timeText(row.totalNs),
-                          page.bandCell(row.recordingNs, row.totalNs),
-                          prof::shareText(static_cast<double>(row.totalNs) / static_cast<double>(total)),
-                          mean(prof::timeText(row.meanNs()))));
+  for (const KernelRow& row : kernels) prof::addTo(total, row.totalNs);
+  TextTable table({{"name", TextColumn::Kind::Name},
+                   {"count"},
+                   {"total"},
+                   {"±", TextColumn::Kind::Band},
+                   {"share"},
+                   {"mean", TextColumn::Kind::Figure, 1}});
+  for (std::size_t i = 0; i < kernels.size() && static_cast<int>(i) < rows; ++i) {
+    const KernelRow& row = kernels[i];
+    table.add(
+        {row.name, std::to_string(row.count), prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs),
+         prof::shareText(static_cast<double>(row.totalNs) / static_cast<double>(total)), prof::timeText(row.meanNs())});
   }
+  page.table(table);
 }
 
 }  // namespace

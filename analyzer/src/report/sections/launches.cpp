@@ -13,7 +13,6 @@
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
-#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_launches {
@@ -70,26 +69,26 @@ Lines notes(const Analysis& analysis) {
 }
 
 /// The queues whose work waited longest.
-void addQueueLengths(const Analysis& analysis, int width, int rows, Lines& out) {
+void writeQueueLengths(TextPage& page, const Analysis& analysis, int rows) {
   std::vector<const QueueLength*> order;
   for (const QueueLength& row : analysis.of<QueueLengths>()) order.push_back(&row);
   std::ranges::stable_sort(order, std::greater(), &QueueLength::waitedNs);
-  if (order.empty()) return;
-  // Five columns of figures beside the name.
-  constexpr int kFigures = 56;
-  const int nameWidth = std::max(10, width - kFigures);
-  out.push_back(fmt::format(" {} {:>8} {:>10} {:>8} {:>11} {:>12}", padded("waiting in", nameWidth), "launches", "mean",
-                            "most", "any", fmt::format("{} or more", kFullQueue)));
+  TextTable table({{"waiting in", TextColumn::Kind::Name},
+                   {"launches"},
+                   {"mean"},
+                   {"most"},
+                   {"any"},
+                   {fmt::format("{} or more", kFullQueue), TextColumn::Kind::Figure, 1}});
   const auto listed = std::min(order.size(), static_cast<std::size_t>(rows));
   for (std::size_t i = 0; i < listed; ++i) {
     const QueueLength& row = *order[i];
     const QueuePlace place = placeOf(analysis, row.queue);
     const auto ofSpan = [&](std::int64_t ns) { return prof::shareText(ratio(double(ns), double(row.spanNs))); };
-    out.push_back(fmt::format(" {} {:>8} {:>10.2f} {:>8} {:>11} {:>12}",
-                              padded(shortened(fmt::format("{} {}", place.device, place.queue), nameWidth), nameWidth),
-                              row.work, row.mean(), row.most, ofSpan(row.waitingNs), ofSpan(row.fullNs)));
+    table.add({fmt::format("{} {}", place.device, place.queue), std::to_string(row.work),
+               fmt::format("{:.2f}", row.mean()), std::to_string(row.most), ofSpan(row.waitingNs), ofSpan(row.fullNs)});
   }
-  if (order.size() > listed) out.push_back(fmt::format("    and {} more", order.size() - listed));
+  page.table(table);
+  page.more(order.size() - listed);
 }
 
 const Column<LaunchStats> kLaunches[]{
@@ -128,9 +127,8 @@ std::vector<Table> tables(const Analysis& analysis) {
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  Lines lines = notes(analysis);
-  if (analysis.of<LaunchStats>().launches > 0) addQueueLengths(analysis, page.width(), rows, lines);
-  writeLines(page, sections::launches, lines);
+  writeLines(page, sections::launches, notes(analysis));
+  if (analysis.of<LaunchStats>().launches > 0) writeQueueLengths(page, analysis, rows);
 }
 
 }  // namespace

@@ -68,6 +68,9 @@ const Column<UnknownPlaces> kUnknown[]{
     {{"in_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::inStepsNs>},
     {{"between_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::betweenNs>},
     {{"after_steps_ns", "", ColumnKind::Time, "0 without steps"}, kValueOf<&UnknownPlaces::behindNs>},
+    {{"graph_replays_ns", "", ColumnKind::Time,
+      "of all, where graph replays may have run whose work the trace lacks; with steps or without"},
+     kValueOf<&UnknownPlaces::unrecordedNs>},
     {{"host_ran_before", "", ColumnKind::Share,
       "that the thread of the steps ran, from the first device work to the first step; -1: not recorded"},
      kValueOf<&UnknownPlaces::ranShare>},
@@ -158,14 +161,14 @@ std::string unknownLine(const Analysis& analysis) {
   constexpr int kShown = 100;  // from a hundredth of the ledger on
   const UnknownPlaces& places = analysis.of<UnknownPlaces>();
   const std::int64_t unknownNs = analysis.ledgers.run[Cause::Unknown];
-  if (unknownNs == 0 || kShown * unknownNs < analysis.ledgers.run.totalNs() || analysis.steps.all.empty()) return {};
+  if (unknownNs == 0 || kShown * unknownNs < analysis.ledgers.run.totalNs()) return {};
   std::string out;
   const auto add = [&](std::int64_t ns, std::string_view where) {
     if (kShown * ns >= unknownNs)
       out += fmt::format("{}{} {}", out.empty() ? "unknown: " : ", ", prof::timeText(ns), where);
   };
   add(places.beforeNs, "before the first step");
-  if (2 * places.beforeNs >= unknownNs) {
+  if (2 * places.beforeNs >= unknownNs && !analysis.steps.all.empty()) {
     const auto did = [](double share, std::string_view what) {
       return share < 0 ? std::string() : fmt::format("{} {:.0f} %", what, 100 * share);
     };
@@ -178,6 +181,9 @@ std::string unknownLine(const Analysis& analysis) {
   add(places.inStepsNs, "in steps");
   add(places.betweenNs, "between steps");
   add(places.behindNs, "behind the last step");
+  if (places.unrecordedNs > 0)
+    out += fmt::format("{}{} of it where graph replays lack work", out.empty() ? "unknown: " : "; ",
+                       prof::timeText(places.unrecordedNs));
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/devices.h"
 #include "analysis/shown_steps.h"
 #include "lacuna/analyzer/memory.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
@@ -239,16 +240,18 @@ std::vector<Memory> memoriesOf(const Analysis& analysis) {
   return out;
 }
 
-void addLive(const MemoryStats& memory, int width, int rows, Lines& out) {
-  const int nameWidth = std::max(8, width - 51);
-  if (!memory.live.empty() && rows > 0)
-    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", "alive then", "role",
-                              padded("tensor (operator)", nameWidth), "for", "and for"));
+void writeLive(TextPage& page, const MemoryStats& memory, int rows) {
+  TextTable table({{"alive then"},
+                   {"role", TextColumn::Kind::Text},
+                   {"tensor (operator)", TextColumn::Kind::Name},
+                   {"for", TextColumn::Kind::Figure, 1},
+                   {"and for", TextColumn::Kind::Figure, 2}});
   for (std::size_t i = 0; i < memory.live.size() && static_cast<int>(i) < rows; ++i) {
     const LiveTensor& tensor = memory.live[i];
-    out.push_back(fmt::format(" {:>11}  {:10}  {} {:>11} {:>11}", prof::bytesText(tensor.bytes), roleWords(tensor.role),
-                              padded(liveName(tensor), nameWidth), ageText(memory, i), stayText(memory, i)));
+    table.add({prof::bytesText(tensor.bytes), std::string(roleWords(tensor.role)), liveName(tensor), ageText(memory, i),
+               stayText(memory, i)});
   }
+  page.table(table);
 }
 
 std::string peakLine(const MemoryStats& memory, std::string_view where) {
@@ -277,19 +280,22 @@ std::string allocatorLine(const AllocatorState& state) {
       prof::bytesText(state.largestFreeBytes), prof::shareText(state.fragmentation()), why);
 }
 
-void addEdits(const Analysis& analysis, const Memory& memory, int width, int rows, Lines& out) {
+std::string costText(const PeakEdit& edit) {
+  if (edit.kind == PeakEditKind::FreeEarlier) return "nothing";
+  return edit.costNsPerStep < 0 ? "unknown" : prof::timeText(edit.costNsPerStep) + " a step";
+}
+
+void writeEdits(TextPage& page, const Analysis& analysis, const Memory& memory, int rows) {
+  TextTable table({{"frees"}, {"costs"}, {"peak then"}, {"change", TextColumn::Kind::Prose}});
   int listed = 0;
   for (const PeakEdit& edit : analysis.of<PeakEdits>()) {
     if (edit.device && (memory.device == nullptr || edit.device != memory.device->device)) continue;
     if (++listed > rows) break;
-    if (listed == 1) out.push_back(fmt::format(" to bring the peak{} down:", memory.where));
-    const std::string cost = edit.kind == PeakEditKind::FreeEarlier ? "costs nothing"
-                             : edit.costNsPerStep < 0               ? "cost unknown"
-                                                      : "costs " + prof::timeText(edit.costNsPerStep) + " a step";
-    out.push_back(shortened(fmt::format(" {:>11}  {}  peak then {:>11}  {}: {}", prof::bytesText(edit.bytes),
-                                        padded(cost, 22), prof::bytesText(edit.peakAfterBytes), edit.origin, edit.why),
-                            width));
+    table.add({prof::bytesText(edit.bytes), costText(edit), prof::bytesText(edit.peakAfterBytes),
+               oneLine(edit.origin + ": " + edit.why)});
   }
+  if (!table.isEmpty()) page.line(fmt::format(" to bring the peak{} down:", memory.where));
+  page.table(table);
 }
 
 /// Counts the devices that have no statistics of their own.
@@ -306,32 +312,27 @@ std::string plainStepsNote(const Analysis& analysis) {
                                    : "";
 }
 
-Lines memoryLines(const Analysis& analysis, int width, int rows) {
-  Lines out;
-  if (!analysis.of<MemoryTables>().all.present) return out;
-  const std::vector<Memory> memories = memoriesOf(analysis);
-  for (std::size_t i = 0; i < memories.size(); ++i) {
-    const Memory& memory = memories[i];
-    const MemoryStats& stats = *memory.stats;
-    // In full only where that was asked for; else of the fullest.
-    const bool full = i == 0 || rows == INT_MAX;
-    out.push_back(shortened(peakLine(stats, memory.where), 4 * width));
-    if (full) addLive(stats, width, rows, out);
-    if (stats.leakBytesPerStep > 0)
-      out.push_back(
-          fmt::format(" grows by {} a step", prof::bytesText(static_cast<std::uint64_t>(stats.leakBytesPerStep))));
-    if (full && memory.device != nullptr && memory.device->allocator.present)
-      out.push_back(allocatorLine(memory.device->allocator));
-    if (full) addEdits(analysis, memory, width, rows, out);
-  }
-  for (const std::string& note : {plainStepsNote(analysis), otherMemories(analysis)}) {
-    if (!note.empty()) out.push_back(" " + note);
-  }
-  return out;
+void writeMemory(TextPage& page, const Analysis& analysis, const Memory& memory, bool isFull, int rows) {
+  const MemoryStats& stats = *memory.stats;
+  page.line(peakLine(stats, memory.where));
+  if (isFull) writeLive(page, stats, rows);
+  if (stats.leakBytesPerStep > 0)
+    page.line(fmt::format(" grows by {} a step", prof::bytesText(static_cast<std::uint64_t>(stats.leakBytesPerStep))));
+  if (!isFull) return;
+  if (memory.device != nullptr && memory.device->allocator.present) page.line(allocatorLine(memory.device->allocator));
+  writeEdits(page, analysis, memory, rows);
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  writeLines(page, sections::memory, memoryLines(analysis, page.width(), rows));
+  if (!analysis.of<MemoryTables>().all.present) return writeLines(page, sections::memory, {});
+  page.title(sections::memory.title);
+  const std::vector<Memory> memories = memoriesOf(analysis);
+  // In full only where that was asked for; else of the fullest.
+  for (std::size_t i = 0; i < memories.size(); ++i)
+    writeMemory(page, analysis, memories[i], i == 0 || rows == INT_MAX, rows);
+  for (const std::string& note : {plainStepsNote(analysis), otherMemories(analysis)}) {
+    if (!note.empty()) page.line(" " + note);
+  }
 }
 
 void drawMemory(HtmlPage& page, const MemoryStats& memory, std::string_view where) {

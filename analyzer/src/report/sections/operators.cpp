@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Lacuna authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <climits>
 #include <string>
@@ -11,7 +9,6 @@
 #include "lacuna/analyzer/operators.h"
 #include "lacuna/prof/amounts.h"
 #include "report/sections/registry.h"
-#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_operators {
@@ -55,36 +52,25 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   if (analysis.of<OperatorTables>().byName.empty()) page.line(" none were recorded");
   // Asked for in full, the table is by input shapes and with memory.
   const bool full = rows == INT_MAX;
-  const auto& table = full ? analysis.of<OperatorTables>().byShapes : analysis.of<OperatorTables>().byName;
-  // Figures that have no room beside a name of some meaning would break all lines: memory goes first.
-  constexpr int kFigures = 47, kMemory = 22, kShortestName = 12, kNameBesideMemory = 28;
-  const int room = page.width() - kFigures - 2 * page.bandWidth();
-  const bool withMemory = full && analysis.of<MemoryTables>().all.present && room >= kMemory + kNameBesideMemory;
-  const int nameWidth = std::max(kShortestName, room - (withMemory ? kMemory : 0));
-  if (!table.empty()) {
-    page.line(page.styled(
-        fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", padded(full ? "name and shapes" : "name", nameWidth),
-                    "calls", "host", page.bandTitle(), "host self", "device", page.bandTitle(),
-                    withMemory ? fmt::format(" {:>10} {:>10}", "mem", "self mem") : ""),
-        "2"));
+  const bool withMemory = full && analysis.of<MemoryTables>().all.present;
+  TextTable table({{full ? "name and shapes" : "name", TextColumn::Kind::Name},
+                   {"calls", TextColumn::Kind::Figure, 1},
+                   {"host"},
+                   {"±", TextColumn::Kind::Band},
+                   {"host self", TextColumn::Kind::Figure, 2},
+                   {"device"},
+                   {"±", TextColumn::Kind::Band},
+                   {"memory", TextColumn::Kind::Figure, 3},
+                   {"own memory", TextColumn::Kind::Figure, 4}});
+  const auto& all = full ? analysis.of<OperatorTables>().byShapes : analysis.of<OperatorTables>().byName;
+  for (std::size_t i = 0; i < all.size() && static_cast<int>(i) < rows; ++i) {
+    const OperatorRow& row = all[i];
+    table.add({row.shapes.empty() ? row.name : row.name + " " + row.shapes, std::to_string(row.count),
+               prof::timeText(row.totalNs), humanBand(row.recordingNs, row.totalNs), prof::timeText(row.selfNs),
+               prof::timeText(row.deviceNs), humanBand(row.deviceRecordingNs, row.deviceNs),
+               withMemory ? prof::bytesText(row.memBytes) : "", withMemory ? prof::bytesText(row.selfMemBytes) : ""});
   }
-  const std::size_t shown = std::min(table.size(), static_cast<std::size_t>(std::max(0, rows)));
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < shown; ++i)
-    names.push_back(table[i].shapes.empty() ? table[i].name : table[i].name + " " + table[i].shapes);
-  const std::vector<std::string> cells = paddedNames({names.begin(), names.end()}, nameWidth);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const OperatorRow& row = table[i];
-    const std::string memory =
-        withMemory ? fmt::format(" {:>10} {:>10}", prof::bytesText(row.memBytes), prof::bytesText(row.selfMemBytes))
-                   : "";
-    page.line(fmt::format(" {} {:>8} {:>11} {}{:>11} {:>11} {}{}", cells[i], row.count, prof::timeText(row.totalNs),
-                          page.bandCell(row.recordingNs, row.totalNs), prof::timeText(row.selfNs),
-                          prof::timeText(row.deviceNs), page.bandCell(row.deviceRecordingNs, row.deviceNs), memory));
-  }
-  if (full && analysis.of<MemoryTables>().all.present && !withMemory && !table.empty())
-    page.line(fmt::format(" their memory is shown with --width {} and more",
-                          page.width() + kMemory + kNameBesideMemory - room));
+  page.table(table);
 }
 
 /// A page has room for names alone.

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "analyses/work/python_lines.h"
+#include "lacuna/analyzer/text.h"
 #include "lacuna/prof/amounts.h"
 #include "report/phrases.h"
 #include "report/sections/registry.h"
-#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_python_lines {
@@ -131,33 +131,48 @@ Lines notes(const Analysis& analysis) {
   return out;
 }
 
-/// The first lines of one table, with what stands in front of each.
-template <class Front>
-void writeRows(TextPage& page, const std::vector<PythonLine>& lines, int rows, std::string_view heading,
-               Front&& front) {
-  if (lines.empty()) return;
-  page.line(page.styled(heading, "2"));
-  for (std::size_t i = 0; i < lines.size() && static_cast<int>(i) < rows; ++i) {
-    const PythonLine& line = lines[i];
-    const std::string before = fmt::format(" {:>10}{} ", prof::timeText(line.ns), front(line));
-    const std::string what =
-        fmt::format("{} in {}{}{}", line.place, line.function, line.inside.empty() ? "" : " → ", line.inside);
-    const std::string_view doubt = line.samples < kLeastLineSamples ? " (few samples)" : "";
-    page.line(before + shortened(what, page.width() - static_cast<int>(before.size() + doubt.size())) +
-              std::string(doubt));
+constexpr std::string_view kDoubt = "few samples";
+
+std::string placeText(const PythonLine& line) {
+  return fmt::format("{} in {}{}{}", line.place, line.function, line.inside.empty() ? "" : " → ", line.inside);
+}
+
+/// The first lines of one table.
+void writeRows(TextPage& page, const std::vector<PythonLine>& lines, int rows, std::string_view timeHeading,
+               std::string_view heading) {
+  TextTable table(
+      {{std::string(timeHeading)}, {std::string(heading), TextColumn::Kind::Name}, {"", TextColumn::Kind::Text}});
+  const std::size_t listed = std::min(lines.size(), static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < listed; ++i) {
+    const bool isDoubtful = lines[i].samples < kLeastLineSamples;
+    table.add({prof::timeText(lines[i].ns), placeText(lines[i]), std::string(isDoubtful ? kDoubt : "")});
   }
-  if (static_cast<int>(lines.size()) > rows)
-    page.line(fmt::format("    and {} more", static_cast<int>(lines.size()) - rows));
+  page.table(table);
+  page.more(lines.size() - listed);
+}
+
+void writeStepRows(TextPage& page, const Analysis& analysis, const std::vector<PythonLine>& lines, int rows) {
+  TextTable table({{std::string(perStep(analysis))},
+                   {"mostly", TextColumn::Kind::Text, 1},
+                   {"phase", TextColumn::Kind::Text, 2},
+                   {"line", TextColumn::Kind::Name},
+                   {"", TextColumn::Kind::Text}});
+  const std::size_t listed = std::min(lines.size(), static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < listed; ++i) {
+    const PythonLine& line = lines[i];
+    table.add({prof::timeText(line.ns), std::string(greatestPart(line)), oneLine(line.phase), placeText(line),
+               std::string(line.samples < kLeastLineSamples ? kDoubt : "")});
+  }
+  page.table(table);
+  page.more(lines.size() - listed);
 }
 
 void writeParts(TextPage& page, const std::vector<SetUpPart>& parts, int rows) {
-  if (parts.empty()) return;
-  page.line(page.styled(fmt::format(" {:>10}  packages before the first step", "in all"), "2"));
-  for (std::size_t i = 0; i < parts.size() && static_cast<int>(i) < rows; ++i) {
-    page.line(fmt::format(" {:>10}  {}", prof::timeText(parts[i].ns), shortened(parts[i].name, page.width() - 13)));
-  }
-  if (static_cast<int>(parts.size()) > rows)
-    page.line(fmt::format("    and {} more", static_cast<int>(parts.size()) - rows));
+  TextTable table({{"in all"}, {"packages before the first step", TextColumn::Kind::Name}});
+  const std::size_t listed = std::min(parts.size(), static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < listed; ++i) table.add({prof::timeText(parts[i].ns), parts[i].name});
+  page.table(table);
+  page.more(parts.size() - listed);
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
@@ -165,11 +180,9 @@ void text(TextPage& page, const Analysis& analysis, int rows) {
   if (lines.step.empty() && lines.workers.empty() && lines.before.empty() && lines.setUp.empty())
     return writeLines(page, sections::pythonLines, {});
   page.title(sections::pythonLines.title);
-  writeRows(page, lines.step, rows, fmt::format(" {:>10}  {:<10} {:<10} line", perStep(analysis), "mostly", "phase"),
-            [](const PythonLine& line) { return fmt::format("  {:<10} {:<10}", greatestPart(line), line.phase); });
-  const auto nothing = [](const PythonLine&) { return std::string(" "); };
-  writeRows(page, lines.workers, rows, fmt::format(" {:>10}  line, in the loader's workers", "a batch"), nothing);
-  writeRows(page, lines.before, rows, fmt::format(" {:>10}  line, before the first step", "in all"), nothing);
+  writeStepRows(page, analysis, lines.step, rows);
+  writeRows(page, lines.workers, rows, "a batch", "line, in the loader's workers");
+  writeRows(page, lines.before, rows, "in all", "line, before the first step");
   writeParts(page, lines.setUp, rows);
 }
 

@@ -12,7 +12,6 @@
 #include "lacuna/prof/bounds.h"
 #include "report/sections/registry.h"
 #include "report/sequence_text.h"
-#include "report/text_cells.h"
 
 namespace lacuna::analyzer::sections {
 namespace of_sequences {
@@ -77,41 +76,43 @@ SequenceRow sumOf(const std::vector<SequenceRow>& rows) {
   return sum;
 }
 
-void addRows(const Analysis& analysis, const std::vector<SequenceRow>& rows, int width, int most, Lines& out) {
-  const int nameWidth = std::max(4, width - 44);
-  for (std::size_t i = 0; i < rows.size() && static_cast<int>(i) < most; ++i) {
-    const SequenceRow& row = rows[i];
-    out.push_back(fmt::format(
-        " {} {:>9.1f} {:>11} {:>11} {:>8}", padded(sequenceText(*analysis.store, row), nameWidth),
-        sequenceCountPerStep(analysis, row.count), prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
-        prof::timeText(sequenceNsPerStep(analysis, row.gapNs)), prof::shareText(sequenceShare(analysis, row))));
-  }
+TextTable tableFor(const Analysis& analysis) {
+  return TextTable({{"kernels in order", TextColumn::Kind::Name},
+                    {analysis.steps.all.empty() ? "in all" : "a step"},
+                    {"computing", TextColumn::Kind::Figure, 1},
+                    {"gaps"},
+                    {"share"}});
 }
 
-Lines sequenceLines(const Analysis& analysis, int width, int rows) {
-  const SequenceStats& stats = analysis.of<SequenceStats>();
-  Lines out;
-  if (stats.repeated.empty() && stats.pointwise.empty()) return out;
-  out.push_back(fmt::format(" {} {:>9} {:>11} {:>11} {:>8}", padded("kernels in order", std::max(4, width - 44)),
-                            analysis.steps.all.empty() ? "in all" : "a step", "computing", "gaps", "share"));
-  addRows(analysis, stats.repeated, width, rows, out);
-  if (stats.repeated.empty())
-    out.emplace_back(analysis.steps.all.empty() ? " none repeat" : " none repeat within a step");
-  if (stats.pointwise.empty()) return out;
-  const SequenceRow sum = sumOf(stats.pointwise);
-  const bool steps = !analysis.steps.all.empty();
-  out.push_back(fmt::format(
+void writeRows(TextPage& page, const Analysis& analysis, const std::vector<SequenceRow>& rows, int most) {
+  TextTable table = tableFor(analysis);
+  for (std::size_t i = 0; i < rows.size() && static_cast<int>(i) < most; ++i) {
+    const SequenceRow& row = rows[i];
+    table.add({sequenceText(*analysis.store, row), fmt::format("{:.1f}", sequenceCountPerStep(analysis, row.count)),
+               prof::timeText(sequenceNsPerStep(analysis, row.deviceNs)),
+               prof::timeText(sequenceNsPerStep(analysis, row.gapNs)), prof::shareText(sequenceShare(analysis, row))});
+  }
+  page.table(table);
+}
+
+std::string pointwiseLine(const Analysis& analysis, const SequenceRow& sum) {
+  return fmt::format(
       " pointwise kernels one behind the other, which one kernel could do: {:.1f} {}, {:.1f} launches, {} of the time, "
       "{} of that between them",
-      sequenceCountPerStep(analysis, sum.count), steps ? "times a step" : "times in all",
+      sequenceCountPerStep(analysis, sum.count), analysis.steps.all.empty() ? "times in all" : "times a step",
       sequenceCountPerStep(analysis, sum.runs), prof::shareText(sequenceShare(analysis, sum)),
-      prof::shareText(sum.totalNs() <= 0 ? 0 : static_cast<double>(sum.gapNs) / static_cast<double>(sum.totalNs()))));
-  addRows(analysis, stats.pointwise, width, rows, out);
-  return out;
+      prof::shareText(sum.totalNs() <= 0 ? 0 : static_cast<double>(sum.gapNs) / static_cast<double>(sum.totalNs())));
 }
 
 void text(TextPage& page, const Analysis& analysis, int rows) {
-  writeLines(page, sections::sequences, sequenceLines(analysis, page.width(), rows));
+  const SequenceStats& stats = analysis.of<SequenceStats>();
+  if (stats.repeated.empty() && stats.pointwise.empty()) return writeLines(page, sections::sequences, {});
+  page.title(sections::sequences.title);
+  writeRows(page, analysis, stats.repeated, rows);
+  if (stats.repeated.empty()) page.line(analysis.steps.all.empty() ? " none repeat" : " none repeat within a step");
+  if (stats.pointwise.empty()) return;
+  page.line(pointwiseLine(analysis, sumOf(stats.pointwise)));
+  writeRows(page, analysis, stats.pointwise, rows);
 }
 
 void html(HtmlPage& page, const Analysis& analysis) {

@@ -20,7 +20,8 @@ void detect(const Facts& facts, Outcome& out) {
   const KernelShares shares = kernelShares(facts.analysis);
   const double matrix = shareOf(shares.matrixWithoutCores, shares.all);
   // The gain from half precision on a CPU depends on units that a trace does not show.
-  if (facts.onlyHost() || facts.isOn("amp") || matrix < kMatrix) return;
+  const bool isMixed = facts.knob("amp").value_or("off") != "off";  // on, or the type
+  if (facts.onlyHost() || isMixed || matrix < kMatrix) return;
   Finding finding;
   finding.words = "{share} of the device's compute time is matrix work in full precision";
   finding.quantities = {Quantity::share("share", matrix)};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyses/work/graph_replays.h"
 #include "rules/outcome.h"
 
 namespace lacuna::analyzer {
@@ -61,7 +62,7 @@ std::string_view withoutCause(Cause cause) {
 }
 
 void detect(const Facts& facts, Outcome& out) {
-  const Ledger step = facts.analysis.meanStepLedger();
+  const Ledger step = knownMeanStep(facts.analysis);
   const std::int64_t idle = step.totalNs() - step.busyNs();
   if (facts.analysis.devices.empty() || idle <= 0) return;
   const double busy = shareOf(step.busyNs(), step.totalNs());

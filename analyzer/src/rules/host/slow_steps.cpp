@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "analyses/time/phases.h"
+#include "analyses/work/graph_replays.h"
 #include "lacuna/prof/bounds.h"
 #include "rules/outcome.h"
 
@@ -47,8 +48,10 @@ PhaseUse unnamedPauses(const Analysis& analysis) {
 /// Fills in count and evidence; the time lost in all.
 std::int64_t addSlowSteps(const Analysis& analysis, const Steps& steps, std::int64_t limitNs, Finding& finding) {
   const std::int64_t median = steps.medianNs();
-  // Where the host runs ahead and is held back now and then, its steps mean nothing one by one.
-  const bool isAhead = hostRunsAhead(analysis);
+  // Where the host runs ahead and is held back now and then, its steps mean nothing one by one. Missing work hides how
+  // far it is ahead.
+  const bool lacksWork = analysis.of<GraphReplays>().underRecorded() > 0;
+  const bool isAhead = lacksWork || hostRunsAhead(analysis);
   const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, analysis.devices.size()));
   std::int64_t lost = 0;
   for (const Step& step : steps.all) {
@@ -56,7 +59,9 @@ std::int64_t addSlowSteps(const Analysis& analysis, const Steps& steps, std::int
     const std::int64_t ownNs = step.durNs() - namedNs(analysis, step);
     if (ownNs <= limitNs) continue;
     // A host that is held back loses only the time that the devices wait.
-    const std::int64_t mostNs = isAhead ? analysis.ledgers.steps.at(step.index).idleNs() / devices : INT64_MAX;
+    const Ledger& ledger = analysis.ledgers.steps.at(step.index);
+    const std::int64_t waitedNs = ledger.idleNs() - (lacksWork ? ledger[Cause::Unknown] : 0);
+    const std::int64_t mostNs = isAhead ? waitedNs / devices : INT64_MAX;
     prof::addTo(lost, std::min(ownNs - median, mostNs));
     ++finding.count;
     finding.evidence.push_back({step.startNs, step.endNs, step.name});
@@ -119,7 +124,8 @@ constinit const FindingRule kSlowStepsRule{
     .when =
         "steps above the median + max({above}, {spreads} MAD), without their named phases, and pauses between steps "
         "without a named phase cost ≥ {least}; where the host runs ahead (as many launches wait on average as a step "
-        "has) only the devices' waits in them; not where {restless} MAD are more than the median",
+        "has), or graph replays lack work, only the devices' waits in them; not where {restless} MAD are more than the "
+        "median",
     .fix = "code; read off the trace: all steps take as long as the median one, without pauses",
     .refutedBy = "a range around the work in the slow steps that shows that the program needs it",
     .detect = rules::slow_steps::detect,

@@ -343,12 +343,19 @@ LACUNA_TABLE(Arg, 28, "arg", LACUNA_ARG_COLUMNS)
   COLUMN(ThreadState, state, Plain, "whether it ran then; only of a process's first thread")
 LACUNA_TABLE(PythonSample, 29, "python_sample", LACUNA_PYTHON_SAMPLE_COLUMNS)
 
+#define LACUNA_GRAPH_NODE_COLUMNS(COLUMN)                                                                   \
+  COLUMN(TimeNs, timeNs, Time, "when, on the host; the call around it made the node")                       \
+  COLUMN(ThreadId, thread, Plain, "the thread that made it, so the operators around it are the node's")     \
+  COLUMN(std::uint64_t, id, Rising, "the node, as graphNodeId of device work names it, within its process") \
+  COLUMN(std::uint64_t, original, Plain, "the node that it is a copy of, as each of an executable graph is; 0 for none")
+LACUNA_TABLE(GraphNode, 30, "graph_node", LACUNA_GRAPH_NODE_COLUMNS)
+
 // clang-format on
 
 /// Every declared table's row type, in order.
 using AllRows = std::tuple<Process, Thread, Device, Queue, Clock, Environment, Range, Mark, ApiCall, Kernel, Memcpy,
                            Memset, Sync, Allocation, CounterTrack, CounterSample, StackFrame, CpuSample, ThreadSpan,
-                           Flow, LogLine, Drop, Overhead, ArgSet, Arg, PythonSample>;
+                           Flow, LogLine, Drop, Overhead, ArgSet, Arg, PythonSample, GraphNode>;
 
 /// Calls `visit.operator()<Row>()` for every declared table.
 template <class Visit>

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "lacuna/runtime/grad_scaler.h"
 #include "lacuna/runtime/nn.h"
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/serialize.h"
@@ -23,9 +24,11 @@ void saveModule(const std::filesystem::path& path, const nn::Module& module, con
 /// loadState() of such a file, with what that and loadTensors() throw. Returns what was saved as metadata.
 Metadata loadModule(const std::filesystem::path& path, nn::Module& module);
 
-/// State tensors, the rate, the number of steps and of each parameter's updates. Parameters are identified by their
-/// order. Loading throws, and changes nothing, where the kind of optimizer or the parameters are others.
-void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer);
-void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer);
+/// State tensors and masters, the rate, the number of steps and of each parameter's updates; and of a scaler its factor
+/// and how long it has not changed. Parameters are identified by their order. Loading throws, and changes nothing,
+/// where the kind of optimizer or the parameters are others, or where a scaler is given and the file holds none.
+void saveOptimizer(const std::filesystem::path& path, const optim::Optimizer& optimizer,
+                   const optim::GradScaler* scaler = nullptr);
+void loadOptimizer(const std::filesystem::path& path, optim::Optimizer& optimizer, optim::GradScaler* scaler = nullptr);
 
 }  // namespace lacuna::rt

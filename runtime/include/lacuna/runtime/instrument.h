@@ -25,10 +25,11 @@ class StepScope {
   int exceptions_ = 0;
 };
 
-/// Those of a step, and what a training stops for.
-enum class Phase : std::uint8_t { Load, Forward, Backward, Optimizer, Evaluation, Checkpoint };
+/// Those of a step, and what a training stops for. SkippedOptimizer: a step that GradScaler leaves out.
+enum class Phase : std::uint8_t { Load, Forward, Backward, Optimizer, Evaluation, Checkpoint, SkippedOptimizer };
 
-/// A phase. Tensor::backward(), Optimizer::step(), saveModule() and saveOptimizer() open theirs themselves.
+/// A phase. Tensor::backward(), the steps of Optimizer and GradScaler, saveModule() and saveOptimizer() open
+/// theirs themselves.
 class PhaseScope {
  public:
   explicit PhaseScope(Phase phase);

@@ -40,6 +40,11 @@ class Module {
   void eval() { train(false); }
   [[nodiscard]] bool training() const { return training_; }
   void zeroGrad(bool toNone = true);
+  /// Converts the parameters, and their gradients, to a floating type; all their handles see it. Buffers stay as they
+  /// are, since statistics add up. Call it before an optimizer has stepped, and for training in bf16 or f16 let that
+  /// keep masters (Optimizer::keepMasters). Throws, and changes nothing, where a parameter waits for a backward or
+  /// shares its memory with another tensor.
+  void to(DType type);
   /// Sets if the results of this module are computed again in the backward instead of kept (checkpoint()). The module
   /// must live until then.
   void setCheckpoint(bool on) { checkpoint_ = on; }

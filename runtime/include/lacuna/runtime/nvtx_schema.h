@@ -37,6 +37,7 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
 #define LACUNA_RT_MSG_PHASE_FORWARD "forward"
 #define LACUNA_RT_MSG_PHASE_BACKWARD "backward"
 #define LACUNA_RT_MSG_PHASE_OPTIMIZER "optimizer"
+#define LACUNA_RT_MSG_PHASE_SKIPPED "optimizer.skipped" /* a step that was left out: a gradient was infinite */
 #define LACUNA_RT_MSG_PHASE_EVALUATION "evaluation"
 #define LACUNA_RT_MSG_PHASE_CHECKPOINT "checkpoint"
 #define LACUNA_RT_MSG_LOADER_FETCH "fetch"
@@ -53,6 +54,7 @@ enum LacunaRtCategory { LACUNA_RT_CATEGORIES(LACUNA_RT_CATEGORY_ENUM) };
 #define LACUNA_RT_MSG_QUEUE "queue"
 #define LACUNA_RT_MSG_KNOB "knob"
 #define LACUNA_RT_MSG_QUEUE_WAIT "queue_wait" /* a queue waits for another one */
+#define LACUNA_RT_MSG_LOSS_SCALE "loss_scale" /* mark, INFO; NVTX_PAYLOAD_TYPE_DOUBLE: the factor of losses */
 
 /* Counters (NVTX counters extension, int64): name, static counter id. Loader n of the process uses id + n (n < 256).
  * "loader.queue_depth" counts ready batches, "loader.cpu_time" the nanoseconds that threads computed in its stages so

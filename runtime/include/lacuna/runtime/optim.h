@@ -26,6 +26,11 @@ class Optimizer {
   /// gradients at once (clipping by norm, adding up over several backwards) throws an Error. So does a second optimizer
   /// for one of the parameters.
   void stepInBackward(bool on = true);
+  [[nodiscard]] bool stepsInBackward() const { return inBackward_; }
+  /// While on, parameters of bf16 and f16 have masters: their weights in f32, which the steps change, and which the
+  /// parameters are rounded from. State and arithmetic are f32, so a step is that of f32 weights. A parameter that the
+  /// program changes between two steps counts as it is then. Throws after the first step.
+  void keepMasters(bool on = true);
   /// Drops the gradients, or fills them with zeros.
   void zeroGrad(bool toNone = true);
   [[nodiscard]] double rate() const { return rate_; }
@@ -54,7 +59,8 @@ class Optimizer {
   struct Entry {
     std::size_t index;
     Tensor parameter;
-    Tensor gradient;
+    Tensor gradient;     ///< of the parameter's type, or f32 beside a master
+    Tensor master = {};  ///< undefined where there is none
   };
   /// Enqueues one execution that updates these parameters, all of one type and device.
   virtual void update(const std::vector<Entry>& entries) = 0;
@@ -68,12 +74,18 @@ class Optimizer {
  private:
   void updateNow(const std::vector<Entry>& entries);
   void updateOne(std::size_t index);
+  [[nodiscard]] bool hasMaster(std::size_t index) const;
+  [[nodiscard]] DType typeOfState(std::size_t index) const;
+  Entry entryOf(std::size_t index);
+  [[nodiscard]] std::pair<std::size_t, std::vector<Tensor>*> placeOfState(const std::string& name);
+  void checkState(const std::string& name, const Tensor& tensor);
 
-  std::vector<Tensor> parameters_;
+  std::vector<Tensor> parameters_, masters_;
   double baseRate_ = 0;
   bool fused_ = true;
   bool isAsSet_ = false;  ///< a setting from outside is applied
   bool inBackward_ = false;
+  bool keepsMasters_ = false;
   bool iterationOpen_ = false;  ///< a backward has updated parameters since the last step()
   std::vector<bool> updated_;   ///< by that backward
 };
@@ -143,7 +155,7 @@ class Lamb : public Adam {
 };
 
 /// Scales all gradients so that their norm is at most `maximum`, which must not be negative; does not wait for the
-/// queue. Returns the norm before.
+/// queue. Returns the norm before. With a GradScaler, after its unscale().
 Tensor clipGradNorm(const std::vector<Tensor>& parameters, double maximum);
 /// Bounds every element of the gradients to [-maximum, maximum].
 void clipGradValue(const std::vector<Tensor>& parameters, double maximum);

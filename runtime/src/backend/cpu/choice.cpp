@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kVariable = "LACUNA_BACKEND";
 
-void tell(Backend backend) {
+void reportChoice(Backend backend) {
   instrument::reportKnob(instrument::OwnKnob::Backend, backend == Backend::Reference ? "reference" : "tuned");
 }
 
@@ -25,7 +25,7 @@ Backend fromEnvironment() {
   const std::string value = text;
   if (value != "tuned" && value != "reference") fail(kVariable, "'" + value + "' is neither tuned nor reference");
   const Backend backend = value == "reference" ? Backend::Reference : Backend::Tuned;
-  tell(backend);
+  reportChoice(backend);
   return backend;
 }
 
@@ -49,7 +49,7 @@ void setBackend(Backend chosen) {
     CpuQueue::drainAll();
     gBackend.store(static_cast<int>(chosen));
   }
-  tell(chosen);
+  reportChoice(chosen);
 }
 
 }  // namespace lacuna::rt

@@ -6,6 +6,7 @@
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/parallel.h"
 #include "backend/cpu/widened.h"
+#include "backend/cpu/widened_conv.h"
 #include "backend/nn_kernels.h"
 
 /// Convolutions through oneDNN on channels-last pictures, with primitives and their arguments cached. The library wants
@@ -288,47 +289,10 @@ void run(Pass pass, const View& x, const View& y, const View& weight, const View
   if (arranged != nullptr) arranged->filled = true;  // only now: a copy that failed is made again
 }
 
-/// In f32, through the library or in plain loops.
-void runWide(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
-             const kernel::ConvArguments& arguments, const View& workspace) {
-  if (!cpu::inPlainLoops()) return run(pass, x, y, weight, bias, arguments, workspace);
-  if (pass == Pass::Forward) cpu::referenceConvForward(y, x, weight, bias, arguments);
-  if (pass == Pass::Data) cpu::referenceConvBackwardData(x, y, weight, arguments);
-  if (pass == Pass::Weights) cpu::referenceConvBackwardWeights(weight, bias, x, y, arguments);
-}
-
-/// The operands in f32, each in the order of its own.
-struct WideOperands {
-  View x, y, weight, bias;
-  WideOperands(cpu::Widening& widening, const View& ownX, const View& ownY, const View& ownWeight, bool hasBias)
-      : x(widening.add(ownX.shape, ownX.strides)),
-        y(widening.add(ownY.shape, ownY.strides)),
-        weight(widening.add(ownWeight.shape, ownWeight.strides)) {
-    if (hasBias) bias = widening.add({ownY.shape[1]}, {1});
-  }
-};
-
-void throughWide(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
-                 const kernel::ConvArguments& arguments, const View& workspace) {
-  cpu::Widening widening(workspace);
-  const bool hasBias = bias.data != nullptr;
-  const WideOperands wide(widening, x, y, weight, hasBias);
-  if (pass != Pass::Data) kernel::copy(wide.x, x);
-  if (pass != Pass::Forward) kernel::copy(wide.y, y);
-  if (pass != Pass::Weights) kernel::copy(wide.weight, weight);
-  if (hasBias && pass == Pass::Forward) kernel::copy(wide.bias, bias);
-  runWide(pass, wide.x, wide.y, wide.weight, wide.bias, arguments, widening.rest());
-  if (pass == Pass::Data) kernel::copy(x, wide.x);
-  if (pass == Pass::Forward) kernel::copy(y, wide.y);
-  if (pass == Pass::Weights) kernel::copy(weight, wide.weight);
-  if (hasBias && pass == Pass::Weights) kernel::copy(bias, wide.bias);
-}
-
 void throughLibrary(Pass pass, const View& x, const View& y, const View& weight, const View& bias,
                     const kernel::ConvArguments& arguments, const View& workspace,
                     kernel::ArrangedWeights* arranged = nullptr) {
-  if (x.dtype == DType::F16) throw Error("f16 convolutions are not supported on the CPU; use bf16 or f32");
-  if (cpu::isWidened(x.dtype)) return throughWide(pass, x, y, weight, bias, arguments, workspace);
+  if (cpu::isWidened(x.dtype)) return cpu::widenedConv(pass, x, y, weight, bias, arguments, workspace);
   run(pass, x, y, weight, bias, arguments, workspace, arranged);
 }
 
@@ -338,26 +302,17 @@ bool isEmpty(const View& x, const View& y, const View& weight) {
   return x.shape.numel() == 0 || y.shape.numel() == 0 || weight.shape.numel() == 0;
 }
 
-/// True for what the library lacks, and what it is not to compute.
+/// True for what the library lacks, and what it is not to compute; all else is for the library.
 bool isForLoops(const View& x, const View& y, const View& weight) {
   return x.dtype == DType::F64 || (x.dtype == DType::F32 && cpu::inPlainLoops()) || isEmpty(x, y, weight);
-}
-
-/// All else runs in the plain loops, or is refused.
-bool isForLibrary(const View& x, const View& y, const View& weight) {
-  return !isForLoops(x, y, weight) && x.dtype != DType::F16;
 }
 
 }  // namespace
 
 std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, const View& weight, bool bias,
                                   const ConvArguments& arguments) {
-  if (!isForLibrary(x, y, weight)) return 0;
-  if (cpu::isWidened(x.dtype)) {
-    cpu::Widening widening;
-    const WideOperands wide(widening, x, y, weight, bias);
-    return widening.bytes() + convWorkspace(pass, wide.x, wide.y, wide.weight, bias, arguments);
-  }
+  if (isForLoops(x, y, weight)) return 0;
+  if (cpu::isWidened(x.dtype)) return cpu::widenedConvWorkspace(pass, x, y, weight, bias, arguments);
   thread_local cpu::WorkspaceSizes sizes;
   const Operands of{x, y, weight, bias, arguments};
   return sizes.find(keyOf(pass, of), [&] { return workspaceBytes(choose(pass, of, cpu::library().engine)); });
@@ -366,7 +321,7 @@ std::size_t kernel::convWorkspace(ConvPass pass, const View& x, const View& y, c
 const kernel::WeightOrder& kernel::convWeightOrder(const View& x, const View& y, const View& weight, bool bias,
                                                    const ConvArguments& arguments) {
   static const WeightOrder kItsOwn;
-  if (!isForLibrary(x, y, weight) || cpu::isWidened(x.dtype)) return kItsOwn;
+  if (isForLoops(x, y, weight) || cpu::isWidened(x.dtype)) return kItsOwn;
   thread_local cpu::AskedAhead<WeightOrder> orders;
   const Operands of{x, y, weight, bias, arguments};
   return orders.find(keyOf(ConvPass::Forward, of),

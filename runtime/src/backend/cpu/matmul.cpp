@@ -8,6 +8,7 @@
 #include "backend/cpu/loops.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/widened.h"
+#include "backend/cpu/widened_product.h"
 
 /// Products through oneDNN, with primitives and their argument maps cached; f64, which oneDNN lacks, by a plain loop,
 /// and the others where the program chose so.
@@ -142,52 +143,14 @@ bool libraryTakes(const View& view, const View& other) {
   return (column == 1 && row >= view.shape[rank - 1]) || (row == 1 && column >= view.shape[rank - 2]);
 }
 
-/// The way a product is made. In bf16 whatever the library does not take, or not on this processor, is made in f32.
+/// The way a product is made. In 16-bit types whatever the library does not take, or not on this processor, is made in
+/// f32, block by block.
 enum class Way : std::uint8_t { Library, Loop, Wide };
 
 Way wayOf(const View& out, const View& a, const View& b) {
   const bool takes = libraryTakes(a, b) && libraryTakes(b, a);
-  if (out.dtype == DType::BF16) return takes && !cpu::isWidened(DType::BF16) ? Way::Library : Way::Wide;
+  if (isShort(out.dtype)) return takes && !cpu::isWidened(out.dtype) ? Way::Library : Way::Wide;
   return takes && out.dtype == DType::F32 && !cpu::inPlainLoops() ? Way::Library : Way::Loop;
-}
-
-/// The factors and the product in f32. A stretched dimension is copied only once.
-struct WideFactors {
-  View out, a, b;
-  WideFactors(cpu::Widening& widening, const View& product, const View& left, const View& right)
-      : out(widening.add(product.shape, product.shape.contiguousStrides())),
-        a(widening.add(left.shape, compactStrides(left))),
-        b(widening.add(right.shape, compactStrides(right))) {}
-
- private:
-  static Shape compactStrides(const View& view) {
-    Shape strides = view.strides;
-    std::int64_t step = 1;
-    for (int d = view.shape.rank() - 1; d >= 0; --d) {
-      if (isStretched(view, d)) continue;
-      strides[d] = step;
-      step *= view.shape[d];
-    }
-    return strides;
-  }
-};
-
-/// A copy of what is in `from`, whose stretched dimensions are copied once.
-void copyCompact(View out, View from) {
-  for (int d = 0; d < from.shape.rank(); ++d) {
-    if (isStretched(from, d)) out.shape[d] = from.shape[d] = 1;
-  }
-  kernel::copy(out, from);
-}
-
-void throughWide(const View& out, const View& a, const View& b, bool accumulate, const View& workspace) {
-  cpu::Widening widening(workspace);
-  const WideFactors wide(widening, out, a, b);
-  copyCompact(wide.a, a);
-  copyCompact(wide.b, b);
-  if (accumulate) kernel::copy(wide.out, out);
-  kernel::matmul(wide.out, wide.a, wide.b, accumulate, widening.rest());
-  kernel::copy(out, wide.out);
 }
 
 }  // namespace
@@ -196,11 +159,7 @@ std::size_t kernel::matmulWorkspace(const View& out, const View& a, const View& 
   if (out.shape.numel() == 0 || a.shape[a.shape.rank() - 1] == 0) return 0;
   const Way way = wayOf(out, a, b);
   if (way == Way::Loop) return 0;
-  if (way == Way::Wide) {
-    cpu::Widening widening;
-    const WideFactors wide(widening, out, a, b);
-    return widening.bytes() + matmulWorkspace(wide.out, wide.a, wide.b, accumulate);
-  }
+  if (way == Way::Wide) return cpu::widenedProductWorkspace(out, a, b, accumulate);
   thread_local cpu::WorkspaceSizes sizes;
   return sizes.find(keyOf(out, a, b, accumulate),
                     [&] { return choose(out, a, b, accumulate).scratchpad_desc().get_size(); });
@@ -215,14 +174,13 @@ void kernel::matmul(const View& out, const View& a, const View& b, bool accumula
     return;
   }
   if (out.dtype == DType::F64) return byLoop<double>(out, a, b, accumulate);
-  if (out.dtype == DType::F16) throw Error("f16 products are not supported on the CPU; use bf16 or f32");
   switch (wayOf(out, a, b)) {
     case Way::Library:
       return throughLibrary(out, a, b, accumulate, workspace);
     case Way::Loop:
       return byLoop<float>(out, a, b, accumulate);
     case Way::Wide:
-      return throughWide(out, a, b, accumulate, workspace);
+      return cpu::widenedProduct(out, a, b, accumulate, workspace);
   }
 }
 

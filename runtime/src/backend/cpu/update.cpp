@@ -13,6 +13,67 @@ using cpu::WideT;
 
 namespace {
 
+/// Elements of a parameter with a master that are updated at a time, while they are in the cache.
+constexpr std::int64_t kStretch = 4096;
+
+template <class To, class From>
+LACUNA_RT_EVERY_WIDTH void convertRow(To* to, const From* from, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = To(static_cast<WideT<From>>(from[i]));
+}
+
+template <class T>
+LACUNA_RT_EVERY_WIDTH void takeWritten(float* master, const T* held, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    master[i] = T(master[i]).bits == held[i].bits ? master[i] : static_cast<float>(held[i]);
+}
+
+/// Calls f(T{}) for one of the 16-bit types.
+template <class F>
+void dispatchShort(DType type, const F& f) {
+  type == DType::BF16 ? f(BFloat16{}) : f(Float16{});
+}
+
+void* advanced(void* data, std::int64_t count, DType type) {
+  return data == nullptr ? nullptr : static_cast<std::byte*>(data) + count * static_cast<std::int64_t>(itemSize(type));
+}
+
+/// Elements from `at` on of an item with a master, which is up to date; their gradient in f32, where need be in `room`.
+kernel::UpdateItem stretchOf(const kernel::UpdateItem& item, std::int64_t at, std::int64_t count, float* room) {
+  kernel::UpdateItem part = item;
+  part.count = count;
+  part.parameter = advanced(item.parameter, at, DType::F32);
+  part.first = advanced(item.first, at, DType::F32);
+  part.second = advanced(item.second, at, DType::F32);
+  part.held = advanced(item.held, at, item.heldType);
+  const void* gradient =
+      static_cast<const std::byte*>(item.gradient) + at * static_cast<std::int64_t>(itemSize(item.gradientType));
+  part.gradient = gradient;
+  dispatchShort(item.heldType, [&](auto tag) {
+    using T = decltype(tag);
+    takeWritten(static_cast<float*>(part.parameter), static_cast<const T*>(part.held), count);
+    if (item.gradientType == DType::F32) return;
+    convertRow(room, static_cast<const T*>(gradient), count);
+    part.gradient = room;
+  });
+  return part;
+}
+
+/// Rounds the masters' values to where the program has them.
+void narrow(const kernel::UpdateItem& item, std::int64_t at, std::int64_t count) {
+  dispatchShort(item.heldType, [&](auto tag) {
+    using T = decltype(tag);
+    convertRow(static_cast<T*>(item.held) + at, static_cast<const float*>(item.parameter) + at, count);
+  });
+}
+
+/// Calls update(part) for stretches of an item with a master.
+template <class Update>
+void forStretches(const kernel::UpdateItem& item, std::int64_t begin, std::int64_t end, const Update& update) {
+  std::array<float, kStretch> room;
+  for (std::int64_t at = begin; at < end; at += kStretch)
+    update(stretchOf(item, at, std::min(kStretch, end - at), room.data()));
+}
+
 template <class T>
 LACUNA_RT_EVERY_WIDTH void sgdRange(const kernel::UpdateItem& item, const kernel::SgdArguments& a, std::int64_t begin,
                                     std::int64_t end) {
@@ -97,15 +158,20 @@ struct LambTerms {
   }
 };
 
-/// Moves the moments; the squares of parameter and direction, summed up.
 template <class T>
-LACUNA_RT_EVERY_WIDTH std::array<double, 2> lambMoments(LambTerms<T> t, std::int64_t begin, std::int64_t end) {
+LACUNA_RT_EVERY_WIDTH void lambMoments(LambTerms<T> t, std::int64_t begin, std::int64_t end) {
   using W = WideT<T>;
   for (std::int64_t i = begin; i < end; ++i) {
     const W gradient = static_cast<W>(t.g[i]);
     t.m[i] = T(t.b1 * static_cast<W>(t.m[i]) + (1 - t.b1) * gradient);
     t.v[i] = keptSquare<T>(t.b2 * static_cast<W>(t.v[i]) + (1 - t.b2) * gradient * gradient);
   }
+}
+
+/// The squares of parameter and direction, summed up.
+template <class T>
+LACUNA_RT_EVERY_WIDTH std::array<double, 2> lambSquares(LambTerms<T> t, std::int64_t begin, std::int64_t end) {
+  using W = WideT<T>;
   const auto squares = [begin, end](const auto& term) {
     return cpu::sumLanes<double>(end - begin, [begin, term](std::int64_t i) {
       const auto value = static_cast<double>(term(begin + i));
@@ -127,15 +193,15 @@ template <class T>
 class LambUpdate {
  public:
   using W = WideT<T>;
-  LambUpdate(const kernel::UpdateItem& item, const kernel::AdamArguments& a) : count_(item.count), terms_(item, a) {}
+  LambUpdate(const kernel::UpdateItem& item, const kernel::AdamArguments& a)
+      : item_(item), arguments_(a), count_(item.count), terms_(item, a) {}
 
   void run(double rate) {
     const std::int64_t size = (count_ + kPieces - 1) / kPieces;
     parallelFor(kPieces, std::max<std::int64_t>(1, cpu::kGrain / std::max<std::int64_t>(size, 1)),
                 [&](std::int64_t begin, std::int64_t end) {
                   for (std::int64_t i = begin; i < end; ++i)
-                    norms_[static_cast<std::size_t>(i)] =
-                        lambMoments(terms_, i * size, std::min(count_, (i + 1) * size));
+                    norms_[static_cast<std::size_t>(i)] = piece(i * size, std::min(count_, (i + 1) * size));
                 });
     std::array<double, 2> squares{};
     for (const auto& piece : norms_) {
@@ -144,12 +210,29 @@ class LambUpdate {
     }
     const double ratio = squares[0] > 0 && squares[1] > 0 ? std::sqrt(squares[0] / squares[1]) : 1;
     const W step = static_cast<W>(rate * ratio);
-    parallelFor(count_, cpu::kGrain, [&](std::int64_t begin, std::int64_t end) { lambStep(terms_, step, begin, end); });
+    parallelFor(count_, cpu::kGrain, [&](std::int64_t begin, std::int64_t end) {
+      lambStep(terms_, step, begin, end);
+      if (item_.held != nullptr) narrow(item_, begin, end - begin);
+    });
   }
 
  private:
   static constexpr std::int64_t kPieces = 64;
 
+  std::array<double, 2> piece(std::int64_t begin, std::int64_t end) const {
+    if (begin >= end) return {};
+    if (item_.held == nullptr) {
+      lambMoments(terms_, begin, end);
+    } else {
+      forStretches(item_, begin, end, [this](const kernel::UpdateItem& part) {
+        lambMoments(LambTerms<T>(part, arguments_), 0, part.count);
+      });
+    }
+    return lambSquares(terms_, begin, end);
+  }
+
+  const kernel::UpdateItem& item_;
+  const kernel::AdamArguments& arguments_;
   std::int64_t count_;
   LambTerms<T> terms_;
   std::array<std::array<double, 2>, kPieces> norms_{};
@@ -158,8 +241,13 @@ class LambUpdate {
 template <class Update>
 void each(const kernel::UpdateItem* items, std::size_t count, const Update& update) {
   for (std::size_t i = 0; i < count; ++i) {
-    parallelFor(items[i].count, cpu::kGrain,
-                [&](std::int64_t begin, std::int64_t end) { update(items[i], begin, end); });
+    parallelFor(items[i].count, cpu::kGrain, [&](std::int64_t begin, std::int64_t end) {
+      if (items[i].held == nullptr) return update(items[i], begin, end);
+      forStretches(items[i], begin, end, [&](const kernel::UpdateItem& part) {
+        update(part, 0, part.count);
+        narrow(part, 0, part.count);
+      });
+    });
   }
 }
 

@@ -8,11 +8,32 @@ namespace lacuna::rt::cpu {
 
 namespace {
 
-/// The library knows best: it is asked for a small product.
-bool libraryMultiplies(DType type) {
-  const dnnl::memory::desc matrix({16, 16}, libraryType(type), dnnl::memory::format_tag::ab);
+using dnnl::memory;
+
+void askForAProduct(memory::data_type type) {
+  const memory::desc matrix({16, 16}, type, memory::format_tag::ab);
+  const dnnl::matmul::primitive_desc primitive({matrix, matrix, matrix}, library().engine);
+}
+
+void askForConvolutions(memory::data_type type) {
+  constexpr auto kHow = dnnl::algorithm::convolution_direct;
+  const memory::dims one{1, 1};
+  const memory::desc picture({1, 16, 4, 4}, type, memory::format_tag::nhwc);
+  const memory::desc weight({16, 16, 3, 3}, type, memory::format_tag::any);
+  const dnnl::engine& engine = library().engine;
+  const dnnl::convolution_forward::primitive_desc forward(
+      {dnnl::prop_kind::forward_training, kHow, picture, weight, picture, one, one, one}, engine);
+  const dnnl::convolution_backward_data::primitive_desc data({kHow, picture, weight, picture, one, one, one}, engine,
+                                                             forward);
+  const dnnl::convolution_backward_weights::primitive_desc weights({kHow, picture, weight, picture, one, one, one},
+                                                                   engine, forward);
+}
+
+/// The library knows best: it is asked for a small product and small convolutions.
+bool libraryComputesIn(DType type) {
   try {
-    const dnnl::matmul::primitive_desc primitive({matrix, matrix, matrix}, library().engine);
+    askForAProduct(libraryType(type));
+    askForConvolutions(libraryType(type));
     return true;
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented) return false;
@@ -23,10 +44,11 @@ bool libraryMultiplies(DType type) {
 }  // namespace
 
 bool isWidened(DType type) {
-  if (type != DType::BF16) return false;
+  if (!isShort(type)) return false;
   if (inPlainLoops()) return true;
-  static const bool kWidened = !libraryMultiplies(DType::BF16);
-  return kWidened;
+  static const bool kBFloat16 = !libraryComputesIn(DType::BF16);
+  static const bool kFloat16 = !libraryComputesIn(DType::F16);
+  return type == DType::BF16 ? kBFloat16 : kFloat16;
 }
 
 Widening::Widening(const View& workspace) : workspace_(workspace) {}

@@ -6,8 +6,8 @@
 
 #include "backend/backend.h"
 
-/// bf16 in plain loops, and on processors that cannot compute in it (those without AVX-512), where oneDNN refuses it.
-/// Kernels work on copies in f32, in the workspace that they are given, and round the result once.
+/// 16-bit types in plain loops, and on processors where oneDNN does not compute in them: bf16 without AVX-512, and f16.
+/// Kernels work on copies of parts in f32, in the workspace that they are given, and round the result once.
 namespace lacuna::rt::cpu {
 
 /// True when operands of this type are widened. ONEDNN_MAX_CPU_ISA counts, as for the library itself.

@@ -80,8 +80,8 @@ class NcclTrace {
   std::shared_ptr<const Store> built() { return builder_.build(); }
 
   /// "all_reduce of 0xabc (4): 2 calls, 1024 1024 1536" for each kernel: bytes, of the whole buffer, across the bus.
-  std::vector<std::string> listed() { return tell(*built()); }
-  static std::vector<std::string> tell(const Store& store) {
+  std::vector<std::string> listed() { return linesOf(*built()); }
+  static std::vector<std::string> linesOf(const Store& store) {
     const auto list = listCollectives(store, {});
     EXPECT_TRUE(list);
     std::vector<std::string> out;
@@ -213,11 +213,11 @@ TEST(Collectives, AreTheSameOutOfAFile) {
   trace.range(22, 23, "ncclGroupStart").call(24, 25, "ncclAllGather", kTensor, 10).range(26, 40, "ncclGroupEnd");
   trace.kernel(30, 120, 130, kAllGather);
   const auto store = trace.built();
-  const Lines before = NcclTrace::tell(*store);
+  const Lines before = NcclTrace::linesOf(*store);
   for (const char* ending : {".lcn", ".json", ".sqlite"}) {
     const test::TempFile file(ending);
     ASSERT_TRUE(exportTrace(*store, file.path(), *formatOf(file.path())));
-    EXPECT_EQ(NcclTrace::tell(**Store::open(file.path())), before) << ending;
+    EXPECT_EQ(NcclTrace::linesOf(**Store::open(file.path())), before) << ending;
   }
 }
 

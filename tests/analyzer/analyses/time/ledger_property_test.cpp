@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
+#include <span>
+#include <vector>
 
 #include "lacuna/analyzer/ledger.h"
 #include "support/timeline_maker.h"
@@ -42,13 +45,31 @@ bool belongs(const DeviceSpan& span, const LedgerScope& scope) {
   return scope.queue ? span.queue == scope.queue : (span.queue.value <= 2) == (scope.device.value == 1);
 }
 
+/// Stretches in which work may have run that was not recorded, of launches that are known or not.
+std::vector<DeviceSpan> randomUnrecorded(std::mt19937& random) {
+  const auto pick = [&](std::int64_t from, std::int64_t to) {
+    return std::uniform_int_distribution<std::int64_t>(from, to)(random);
+  };
+  std::vector<DeviceSpan> spans;
+  for (std::int64_t i = pick(0, 5); i > 0; --i) {
+    const prof::TimeNs start = pick(-50, kLength);
+    spans.push_back({.startNs = start,
+                     .endNs = start + pick(0, 200),
+                     .correlation = static_cast<std::uint64_t>(pick(0, 20)),
+                     .queue = prof::QueueId(static_cast<std::uint32_t>(pick(1, 4))),
+                     .name = {},
+                     .work = Work::Unrecorded});
+  }
+  return spans;
+}
+
 /// Nanosecond by nanosecond, straight from the definition.
-std::array<std::int64_t, kWorkCount> busyByDefinition(const Timeline& timeline, const LedgerScope& scope,
+std::array<std::int64_t, kWorkCount> busyByDefinition(std::span<const DeviceSpan> spans, const LedgerScope& scope,
                                                       prof::TimeWindow window) {
   std::array<std::int64_t, kWorkCount> busy{};
   for (prof::TimeNs t = window.startNs; t < window.endNs; ++t) {
     std::size_t best = kWorkCount;
-    for (const DeviceSpan& span : timeline.device) {
+    for (const DeviceSpan& span : spans) {
       if (belongs(span, scope) && span.startNs <= t && t < span.endNs)
         best = std::min(best, static_cast<std::size_t>(span.work));
     }
@@ -63,22 +84,31 @@ TEST_P(RandomTimelines, EntriesCoverTheWindowExactlyAndBusyTimeIsTheUnion) {
   std::mt19937 random(static_cast<unsigned>(GetParam()));
   for (int round = 0; round < 100; ++round) {
     const auto timeline = randomTimeline(random);
-    const LedgerAccountant accountant(timeline.made);
+    const std::vector<DeviceSpan> unrecorded = randomUnrecorded(random);
+    std::vector<DeviceSpan> all = timeline.made.device;
+    all.insert(all.end(), unrecorded.begin(), unrecorded.end());
+    const LedgerAccountant accountant(timeline.made, {}, unrecorded);
     const prof::TimeWindow window{std::uniform_int_distribution<std::int64_t>(-60, 100)(random),
                                   std::uniform_int_distribution<std::int64_t>(100, kLength + 100)(random)};
     for (const LedgerScope scope : {test::kDevice1, test::kQueue1, LedgerScope{prof::DeviceId(2), {}}}) {
       prof::TimeNs at = window.startNs;
       Ledger ledger;
+      std::int64_t unrecordedNs = 0;
       accountant.account(scope, window, [&](const LedgerSegment& segment) {
         EXPECT_EQ(segment.startNs, at);
         EXPECT_GT(segment.endNs, segment.startNs);
         at = segment.endNs;
         ledger.add(segment.cause, segment.durNs());
+        if (!segment.unrecorded) return;
+        EXPECT_EQ(segment.cause, Cause::Unknown);
+        unrecordedNs += segment.durNs();
       });
       EXPECT_EQ(at, window.endNs);
       EXPECT_EQ(ledger.totalNs(), window.endNs - window.startNs);
-      const auto busy = busyByDefinition(timeline.made, scope, window);
-      for (std::size_t i = 0; i < kWorkCount; ++i) EXPECT_EQ(ledger.ns[i], busy[i]);
+      const auto busy = busyByDefinition(all, scope, window);
+      for (const Work work : {Work::Compute, Work::Communication, Work::Copy})
+        EXPECT_EQ(ledger.ns[static_cast<std::size_t>(work)], busy[static_cast<std::size_t>(work)]);
+      EXPECT_EQ(unrecordedNs, busy[static_cast<std::size_t>(Work::Unrecorded)]);
     }
   }
 }

@@ -74,6 +74,16 @@ TEST_F(SideWorkTest, ClippingIsTraining) {
   EXPECT_EQ(side().operators, 0U);
 }
 
+TEST_F(SideWorkTest, AStepThatIsSkippedIsTrainingToo) {
+  phase(0, 100, "forward");
+  phase(100, 200, "backward");
+  op(210, 290, "unscale");
+  phase(300, 400, "optimizer.skipped");
+  op(410, 420, "aten::mul_");
+  phase(500, 600, "forward");
+  EXPECT_EQ(side().operatorsNs, 10) << "what follows it, as behind any step";
+}
+
 TEST_F(SideWorkTest, FollowsABackwardThatAccumulatesGradients) {
   phase(0, 100, "forward");
   phase(100, 200, "backward");

@@ -33,7 +33,7 @@ TEST(CallsSection, AddsUpCallsByNameCostliestFirst) {
   EXPECT_EQ(jsonAt(analysis, "/calls/0/total_ns"), "500000");
   EXPECT_EQ(jsonAt(analysis, "/calls/1/caller"), "\"aten::item\"");
   EXPECT_THAT(sectionText(analysis, "calls"),
-              ContainsRegex("\n cudaMalloc +2 +500 µs\n cudaStreamSynchronize +1 +400 µs aten::item\n"));
+              ContainsRegex("\n cudaMalloc +2 +500 µs\n cudaStreamSynchronize +1 +400 µs  aten::item\n"));
 }
 
 TEST(CallsSection, ShowsWhatRecordingAddedBesideTheTotal) {

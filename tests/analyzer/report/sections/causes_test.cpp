@@ -50,8 +50,9 @@ TEST(CausesSection, ACauseWithoutANameIsInWords) {
   EXPECT_EQ(jsonAt(analysis, "/causes/1/name"), "\"\"");
   EXPECT_EQ(sectionText(analysis, "causes"),
             "\nWhat the idle time was spent on\n"
-            "     8.00 ms      12×  waiting for the loader     fetch\n"
-            "     1.50 ms       3×  unknown                    \n");
+            "  in all  times  cause                   where\n"
+            " 8.00 ms    12×  waiting for the loader  fetch\n"
+            " 1.50 ms     3×  unknown\n");
 }
 
 TEST(CausesSection, WithoutIdleTimeSaysSo) {

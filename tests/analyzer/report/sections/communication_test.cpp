@@ -120,8 +120,8 @@ TEST(CommunicationSection, RatesAreOfTheWholeBuffersWhereTheirSizeIsKnown) {
   // 12 of 40 ms; 600 and 900 MB in 30 ms; 100 MB in 10 ms.
   EXPECT_THAT(text, HasSubstr("\n 40.0 ms in all, 30.0 % of it exposed\n"));
   EXPECT_THAT(text,
-              ContainsRegex("world: ncclDevKernel_AllReduce +24 +30\\.0 ms +12\\.0 ms 20\\.0 GB/s  30\\.0 GB/s\n"));
-  EXPECT_THAT(text, ContainsRegex(" ncclDevKernel_SendRecv +3 +10\\.0 ms +0 ns 10\\.0 GB/s\n"));
+              ContainsRegex("world: ncclDevKernel_AllReduce +24 +30\\.0 ms +12\\.0 ms  20\\.0 GB/s  30\\.0 GB/s\n"));
+  EXPECT_THAT(text, ContainsRegex(" ncclDevKernel_SendRecv +3 +10\\.0 ms +0 ns  10\\.0 GB/s\n"));
   EXPECT_THAT(
       cellsOf(reportTable(analysis, "collectives"), 0, {"communicator", "kind", "ranks", "exposed_ns", "algorithm_ns"}),
       ElementsAre("world", "all_reduce", "8", "12.0 ms", "30.0 ms"));
@@ -147,8 +147,8 @@ TEST(CommunicationSection, SaysWhichShareOfTheTimeRanksWait) {
               HasSubstr("2 collectives of 2 ranks matched (1 call not): 25.0 % of the time in them is waiting for "
                         "the last rank; compute differs by 5.0 %"));
   EXPECT_THAT(sectionText(analysis, "communication"),
-              AllOf(ContainsRegex("\n    0 cuda:0 +9\\.00 ms +15\\.0 ms +0× +0 ns +50\\.0 ms\n"),
-                    ContainsRegex("\n    1 cuda:1 +1\\.00 ms +15\\.0 ms +2× +9\\.00 ms +0 ns\n")));
+              AllOf(ContainsRegex("\n    0  cuda:0 +9\\.00 ms +15\\.0 ms +0× +0 ns +50\\.0 ms\n"),
+                    ContainsRegex("\n    1  cuda:1 +1\\.00 ms +15\\.0 ms +2× +9\\.00 ms +0 ns\n")));
   EXPECT_EQ(jsonAt(analysis, "/communication/matched"), "2");
   EXPECT_EQ(jsonAt(analysis, "/communication/imbalance"), "0.05");
   EXPECT_EQ(jsonAt(analysis, "/communication/ranks/1/behind_ns"), "9000000");

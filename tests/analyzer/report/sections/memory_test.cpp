@@ -99,8 +99,8 @@ TEST(MemorySection, EditsHaveTheirCostAndThePeakBehindThem) {
   edit.why = "needed later";
   analysis.of<PeakEdits>() = {edit};
   EXPECT_THAT(sectionText(analysis, "memory"),
-              ContainsRegex("\n to bring the peak down:\n +8\\.00 MiB  costs 1\\.50 ms a step +peak then +4\\.00 MiB  "
-                            "conv: needed later\n"));
+              ContainsRegex("\n to bring the peak down:\n +frees +costs +peak then  change\n"
+                            " 8\\.00 MiB  1\\.50 ms a step +4\\.00 MiB  conv: needed later\n"));
   EXPECT_THAT(cellsOf(reportTable(analysis, "peak_edits"), 0, {"kind", "origin", "bytes", "count", "peak_after_bytes"}),
               ElementsAre("recompute", "conv", "8.00 MiB", "2", "4.00 MiB"));
   EXPECT_EQ(jsonAt(analysis, "/peak_edits/0/cost_ns_per_step"), "1500000");

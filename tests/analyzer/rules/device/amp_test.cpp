@@ -37,9 +37,12 @@ TEST(AmpFinding, BeginsAtItsGain) {
 }
 
 TEST(AmpFinding, HalfPrecisionIsNotProposedTwice) {
-  EXPECT_EQ(find(analysed({.kernelName = kFullProduct, .syncEachStep = true, .knob = "amp", .knobValue = "on"}),
-                 FindingId::Amp),
-            nullptr);
+  const auto withKnob = [](const char* value) {
+    return RunPlan{.kernelName = kFullProduct, .syncEachStep = true, .knob = "amp", .knobValue = value};
+  };
+  for (const char* value : {"on", "bf16", "f16"})
+    EXPECT_EQ(find(analysed(withKnob(value)), FindingId::Amp), nullptr) << value;
+  EXPECT_NE(find(analysed(withKnob("off")), FindingId::Amp), nullptr);
   EXPECT_EQ(find(analysed({.kernelName = "ampere_bf16_s16816gemm_bf16_128x64", .syncEachStep = true}), FindingId::Amp),
             nullptr)
       << "its products run on tensor cores";
