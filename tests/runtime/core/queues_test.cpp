@@ -21,6 +21,7 @@
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/random.h"
+#include "runtime/held.h"
 #include "support/sanitizer.h"
 
 /// Several queues of the CPU device.
@@ -38,23 +39,6 @@ bool withoutThreads() {
   const char* value = std::getenv("LACUNA_SYNC");
   return value != nullptr && std::string_view(value) == "1";
 }
-
-/// Work of a queue that does not end before it is let go.
-class Held {
- public:
-  explicit Held(Queue queue) {
-    CpuQueue::of(queue.index).enqueue(kName, {}, [gate = gate_.get_future().share()] { gate.wait(); });
-  }
-  ~Held() { letGo(); }
-  void letGo() {
-    if (!gone_.exchange(true)) gate_.set_value();
-  }
-
- private:
-  static inline const Name kName{"held"};
-  std::promise<void> gate_;
-  std::atomic<bool> gone_ = false;
-};
 
 Tensor large(double value) {
   return full({1 << 16}, value);

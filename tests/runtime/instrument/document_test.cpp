@@ -17,6 +17,7 @@
 #include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/queue.h"
+#include "runtime/held.h"
 #include "runtime/instrument/tool.h"
 
 const bool tool::kTakesCompleteOperators = false;
@@ -132,9 +133,9 @@ class NvtxPage : public testing::Test {
     // Enough that wait for the queue's depth to be sampled.
     Tensor busy = ones({1 << 16});
     for (int i = 0; i < 64; ++i) busy = busy + busy;
-    const Tensor square = ones({800, 800});
-    (void)matmul(square, square);  // lasts until the other queue waits for it
+    Held held(Queue{});
     Event(Queue{}).block({kCpu, 1});
+    held.letGo();
     synchronize();
   }
 };

@@ -17,6 +17,7 @@
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/queue.h"
 #include "lacuna/runtime/random.h"
+#include "runtime/held.h"
 #include "runtime/instrument/tool.h"
 
 /// The contents of payloads.
@@ -427,13 +428,14 @@ TEST(Payloads, NameTheQueueOfEachOperatorExecutionAndAllocation) {
 
 TEST(Payloads, AQueueThatWaitsForAnotherNamesBoth) {
   const Events events = eventsOf([] {
+    Held held({kCpu, 1});
     Tensor x;
     {
       const QueueScope scope({kCpu, 1});
       x = ones({400, 400});
-      for (int i = 0; i < 10; ++i) x = matmul(x, x);
     }
     (void)(x + 1.0);
+    held.letGo();
   });
   Events waits;
   for (const tool::Event& event : ofSchema(events, LACUNA_RT_SYNC_SCHEMA)) {
