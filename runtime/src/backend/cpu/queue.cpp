@@ -235,15 +235,15 @@ bool CpuQueue::onQueueThread() {
   return tIsQueueThread;
 }
 
-void CpuQueue::waitFor(std::uint64_t target) {
+void CpuQueue::waitFor(std::uint64_t sequence) {
   for (int spin = 0; spin < kSpins;) {
-    if (tail_.load(std::memory_order_acquire) >= target) return;
+    if (tail_.load(std::memory_order_acquire) >= sequence) return;
     for (const int until = spin + std::min(1 + spin / 4, 16); spin < until; ++spin) _mm_pause();
   }
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   sleepBarrier();
   std::uint64_t seen = tail_.load(std::memory_order_acquire);
-  while (seen < target) {
+  while (seen < sequence) {
     tail_.wait(seen);
     seen = tail_.load(std::memory_order_acquire);
   }
