@@ -159,6 +159,7 @@ void CpuQueue::whenPassed(QueueMask queues, const Name& name, std::function<void
   const Work upkeep{.kind = LACUNA_RT_EXECUTION_UPKEEP};
   if ((busy & (busy - 1)) == 0) return of(__builtin_ctz(busy)).enqueue(name, upkeep, std::move(release));
   struct Rest {
+    Rest(std::function<void()> last, int count) : release(std::move(last)), queues(count) {}
     std::function<void()> release;
     std::atomic<int> queues;
   };
