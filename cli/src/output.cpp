@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <ranges>
 #include <system_error>
 
 #include "commands.h"
@@ -95,9 +94,11 @@ std::string fitted(std::string_view text, int column) {
   const int room = std::max(1, terminalWidth(stdout) - column);
   const std::string indent = "\n" + std::string(static_cast<std::size_t>(column), ' ');
   std::string out;
-  for (const auto part : std::views::split(text, '\n')) {
-    const std::string_view line(part.begin(), part.end());
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t to = std::min(text.find('\n', from), text.size());
+    const std::string_view line = text.substr(from, to - from);
     for (const std::string& piece : analyzer::brokenLines(line, room, room)) out += (out.empty() ? "" : indent) + piece;
+    from = to + 1;
   }
   return out;
 }

@@ -143,7 +143,9 @@ class Properties {
       const std::int64_t alone = simulator_.play(change).gainNs();
       const std::int64_t gain = std::llround(kStretch * static_cast<double>(alone));
       const Prediction longer = stretched_.play(change);
-      const std::int64_t least = std::min(gain, longer.gainNs()) + gapsNs_;
+      const double stretchOfGaps = part == "start-delay" ? std::max(1.0, factor) : 1;
+      const std::int64_t gaps = std::llround(stretchOfGaps * static_cast<double>(gapsNs_));
+      const std::int64_t least = std::min(gain, longer.gainNs()) + gaps;
       if (isLess(least, std::max(gain, longer.gainNs()), longer.baseNsPerStep))
         fail("{} gains {} ns, and {} of {} where all times are {} times as long", change, alone, longer.gainNs(),
              longer.baseNsPerStep, kStretch);

@@ -118,7 +118,7 @@ TEST_P(InShortTypes, GradientsOfConvolutionsAreThoseOfF32) {
     SCOPED_TRACE(what);
     expectGradients(
         {random(shape), random(weights), random({weights[0]})},
-        [&](const auto& in) { return conv2d(in[0], in[1], in[2], options); }, 2 * GetParam().rounding);
+        [options = options](const auto& in) { return conv2d(in[0], in[1], in[2], options); }, 2 * GetParam().rounding);
   }
 }
 
