@@ -7,6 +7,7 @@
 
 #include "lacuna/runtime/autograd.h"
 #include "lacuna/runtime/memory.h"
+#include "lacuna/runtime/ops.h"
 #include "lacuna/runtime/ops_image.h"
 #include "lacuna/runtime/random.h"
 
