@@ -77,9 +77,8 @@ std::string nothingToReplay(std::string_view file, bool devices, bool steps, boo
   }
   if (lacksWork) {
     return fmt::format(
-        "{}: every step has graph replays of which the trace lacks work, so nothing shows how long a step takes; "
-        "record "
-        "fewer steps with larger buffers (lacuna report --section graphs lists what is missing)",
+        "{}: the trace lacks work of graph replays in every step, so nothing shows how long a step takes; record fewer "
+        "steps with larger buffers (lacuna report --section graphs lists what is missing)",
         file);
   }
   if (steps) {

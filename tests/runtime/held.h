@@ -13,7 +13,7 @@ namespace lacuna::rt {
 /// Work of a queue that does not end before it is let go.
 class Held {
  public:
-  explicit Held(Queue queue) {
+  explicit Held(Queue queue = {}) {
     CpuQueue::of(queue.index).enqueue(kName, {}, [gate = gate_.get_future().share()] { gate.wait(); });
   }
   ~Held() { letGo(); }

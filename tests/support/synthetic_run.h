@@ -77,7 +77,7 @@ struct RunPlan {
   const char* driverCall = "cudaMalloc";  ///< with `mallocNs`: what the call is called
   bool tripsAreOfOne = true;  ///< with `roundTrips`: the second converts what the first made, else another tensor
   std::uint64_t blockingCopyBytes = 1u << 20;
-  double stretch = 1;  ///< all times of the finished run are so many times as long
+  double stretch = 1;        ///< all times of the finished run are so many times as long
   int asyncCopies = 0;       ///< small ones from device to device, each step
   bool readsByCopy = false;  ///< with `syncEveryOperators`: the host waits for a copy of four bytes
   const char* waitName =

@@ -11,8 +11,8 @@
 
 namespace lacuna::analyzer {
 
-/// The nodes of graphs by the moments at which the program made them: while it captured a stream, or one by one. A node
-/// of an executable graph is a copy, and its origin is what it is a copy of.
+/// The nodes of graphs by the moments at which the program made them: while it captured a stream, or one by one. An
+/// executable graph has copies of nodes. The origin of a copy is the node that was copied.
 class GraphNodes {
  public:
   /// A moment of the program, and the call in which it lies.
@@ -21,6 +21,7 @@ class GraphNodes {
     prof::TimeNs atNs = 0;
   };
 
+  GraphNodes() = default;
   explicit GraphNodes(const Store& store);
 
   [[nodiscard]] bool empty() const { return made_.empty(); }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "lacuna/analyzer/store.h"
+#include "links/graph_nodes.h"
 #include "links/link_builders.h"
 #include "links/nccl_calls.h"
 
@@ -142,8 +143,8 @@ struct Links::Impl {
   explicit Impl(const Store& from) : store(from) {}
 
   const OwnerTree& owners() {
-    std::call_once(ownersOnce, [&] { tree = OwnerTree::read(store); });
-    return tree;
+    std::call_once(ownersOnce_, [&] { tree_ = OwnerTree::read(store); });
+    return tree_;
   }
   const LaunchLinks& launches() { return *launches({}); }
   const NestingLinks& nesting() { return *nesting({}); }
@@ -163,28 +164,33 @@ struct Links::Impl {
     });
   }
   const std::vector<std::uint32_t>& allocations() {
-    std::call_once(allocationsOnce, [&] {
-      allocationLinks = buildAllocationLinks(store, owners());
-      count({&allocationLinks});
+    std::call_once(allocationsOnce_, [&] {
+      allocationLinks_ = buildAllocationLinks(store, owners());
+      count({&allocationLinks_});
     });
-    return allocationLinks;
+    return allocationLinks_;
   }
   const FlowLinks& flows() {
-    std::call_once(flowsOnce, [&] {
-      flowLinks = buildFlowLinks(store);
-      count({&flowLinks.next, &flowLinks.previous});
+    std::call_once(flowsOnce_, [&] {
+      flowLinks_ = buildFlowLinks(store);
+      count({&flowLinks_.next, &flowLinks_.previous});
     });
-    return flowLinks;
+    return flowLinks_;
   }
 
   const NcclCalls& ncclCalls() {
     return *ncclLinks.get({}, [&] { return std::optional(buildNcclCalls(store, owners())); });
   }
 
+  const GraphNodes& graphNodes() {
+    return *madeNodes.get({}, [&] { return std::optional(GraphNodes(store)); });
+  }
+
   const Store& store;
   ComputedOnce<LaunchLinks> launchLinks;
   ComputedOnce<NestingLinks> nestingLinks;
   ComputedOnce<NcclCalls> ncclLinks;
+  ComputedOnce<GraphNodes> madeNodes;
   std::atomic<std::uint64_t> bytes = 0;
 
  private:
@@ -192,10 +198,10 @@ struct Links::Impl {
     for (const auto* links : kept) bytes += links->size() * sizeof(std::uint32_t);
   }
 
-  std::once_flag ownersOnce, allocationsOnce, flowsOnce;
-  OwnerTree tree;
-  std::vector<std::uint32_t> allocationLinks;
-  FlowLinks flowLinks;
+  std::once_flag ownersOnce_, allocationsOnce_, flowsOnce_;
+  OwnerTree tree_;
+  std::vector<std::uint32_t> allocationLinks_;
+  FlowLinks flowLinks_;
 };
 
 Links::Links(const Store& store) : impl_(std::make_unique<Impl>(store)) {}
@@ -281,6 +287,10 @@ void Links::workUnder(std::uint64_t range, const std::function<void(const EventR
       if (row == range || inside(at(nesting.parent, row))) visitAll(links.firstOfRange, row);
     }
   });
+}
+
+const GraphNodes& Links::graphNodes() const {
+  return impl_->graphNodes();
 }
 
 const NcclCalls& Links::ncclCalls() const {

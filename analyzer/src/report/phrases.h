@@ -24,7 +24,7 @@ std::string bandInBrackets(std::int64_t bandNs, std::int64_t ns);
 std::string ageText(const MemoryStats& memory, std::size_t at);
 std::string stayText(const MemoryStats& memory, std::size_t at);
 std::string liveName(const LiveTensor& tensor);
-/// The replays of graphs of which the trace lacks work, what follows from it, and the remedy; empty where it has all.
+/// How many replays of graphs lack work, the effect on the report, and the remedy. Empty where none does.
 std::string lackingReplays(const Analysis& analysis);
 
 }  // namespace lacuna::analyzer

@@ -385,15 +385,12 @@ std::size_t Builder::stepAt(TimeNs t) const {
   return it == steps_.begin() ? 0 : static_cast<std::size_t>(it - steps_.begin()) - 1;
 }
 
-/// No further than the trace goes: its ends may be as far as times go.
-TimeWindow withMargin(const Store& store, TimeWindow window) {
+/// The time that kMarginRows take on average, and no more than the whole trace.
+TimeNs marginNs(const Store& store) {
   const TimeWindow span = store.span();
   const double all = static_cast<double>(span.endNs) - static_cast<double>(span.startNs);
-  const double margin =
-      std::min(all, all * kMarginRows / static_cast<double>(std::max<std::uint64_t>(1, timelineRows(store))));
-  const auto clamped = static_cast<TimeNs>(margin);
-  return {window.startNs - span.startNs <= clamped ? span.startNs : window.startNs - clamped,
-          span.endNs + 1 - window.endNs <= clamped ? span.endNs + 1 : window.endNs + clamped};
+  const auto rows = static_cast<double>(std::max<std::uint64_t>(1, timelineRows(store)));
+  return static_cast<TimeNs>(all * std::min(1.0, kMarginRows / rows));
 }
 
 }  // namespace
@@ -402,7 +399,8 @@ std::unique_ptr<Simulator::Model> buildModel(const Analysis& analysis) {
   const ReplayedSteps chosen = chooseReplayed(analysis);
   if (timelineRows(*analysis.store) > kMostWithoutSteps * kMostReplayedRows && analysis.steps.all.empty())
     return nullptr;
-  const auto timeline = loadTimeline(*analysis.store, withMargin(*analysis.store, chosen.window));
+  const auto timeline =
+      loadTimeline(*analysis.store, widened(*analysis.store, chosen.window, marginNs(*analysis.store)));
   if (!timeline) return nullptr;
   auto model = std::make_unique<Simulator::Model>();
   model->steps = chosen.stepStarts.size();

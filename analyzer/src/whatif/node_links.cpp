@@ -28,11 +28,11 @@ class NodeLinks {
 
   void find() {
     findPredecessors();
-    reachNs_ = leastReach();
+    const std::int64_t reachNs = leastReach();
     std::vector<std::int64_t> delays, gaps;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       if (nodes_[i].after != kNowhere) continue;
-      if (isBoundByLaunch(i)) {
+      if (isBoundByLaunch(i, reachNs)) {
         delays.push_back(nodes_[i].launchDelayNs = work_[i].startNs - launchedNs(i));
       } else {
         gaps.push_back(nodes_[i].queueGapNs = work_[i].startNs - queueEndNs_[i]);
@@ -43,7 +43,7 @@ class NodeLinks {
         gaps.empty() ? kUnseenGapNs : std::clamp<std::int64_t>(medianOf(gaps), 0, kMostUsualGapNs);
     for (std::size_t i = 0; i < work_.size(); ++i) {
       DeviceNode& node = nodes_[i];
-      const bool byLaunch = isBoundByLaunch(i);
+      const bool byLaunch = isBoundByLaunch(i, reachNs);
       if (!byLaunch) node.launchDelayNs = std::min(usualDelay, work_[i].startNs - launchedNs(i));
       if (byLaunch || node.after != kNowhere) node.queueGapNs = std::min(usualGap, mostGap(i));
       if (work_[i].inPlace) node.queueGapNs = 0;
@@ -66,9 +66,12 @@ class NodeLinks {
     return work_[i].blocks ? work_[i].calledNs : work_[i].returnedNs;
   }
 
+  [[nodiscard]] bool foundQueueFree(std::size_t i) const {
+    return nodes_[i].after == kNowhere && launchedNs(i) >= queueEndNs_[i];
+  }
   /// Work whose call began that shortly before its queue's end had not reached the device when the queue was free.
-  [[nodiscard]] bool isBoundByLaunch(std::size_t i) const {
-    return nodes_[i].after == kNowhere && std::max(launchedNs(i), work_[i].calledNs + reachNs_) >= queueEndNs_[i];
+  [[nodiscard]] bool isBoundByLaunch(std::size_t i, std::int64_t reachNs) const {
+    return foundQueueFree(i) || (nodes_[i].after == kNowhere && work_[i].calledNs + reachNs >= queueEndNs_[i]);
   }
 
   /// Work that another bound holds up had at most that gap, or its queue would have held it up.
@@ -80,7 +83,7 @@ class NodeLinks {
   [[nodiscard]] std::int64_t leastReach() const {
     std::int64_t least = INT64_MAX;
     for (std::size_t i = 0; i < work_.size(); ++i) {
-      if (isBoundByLaunch(i) && !work_[i].blocks) least = std::min(least, work_[i].startNs - work_[i].calledNs);
+      if (foundQueueFree(i) && !work_[i].blocks) least = std::min(least, work_[i].startNs - work_[i].calledNs);
     }
     return least == INT64_MAX ? 0 : std::max<std::int64_t>(0, least);
   }
@@ -100,7 +103,7 @@ class NodeLinks {
     }
   }
 
-  /// Of work on the device's other queues.
+  /// The work that the device's other queues had done last when this node began.
   [[nodiscard]] std::size_t lastDone(const std::vector<Begun>& begun, std::size_t node) const {
     const std::size_t queue = nodes_[node].queue;
     std::size_t last = kNowhere;
@@ -146,7 +149,6 @@ class NodeLinks {
   std::span<DeviceNode> nodes_;
   std::span<const RecordedWork> work_;
   std::span<const prof::DeviceId> devices_;
-  std::int64_t reachNs_ = 0;
   std::vector<TimeNs> queueEndNs_;  ///< for each piece of work, the end of the work before it on its queue
 };
 

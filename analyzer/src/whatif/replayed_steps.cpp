@@ -26,28 +26,25 @@ std::vector<Step> longestRun(const std::vector<Step>& steps) {
   return {first, first + static_cast<std::ptrdiff_t>(most)};
 }
 
-/// A step of which work is missing shows neither what it does nor how long that takes. Where there is no other, all
-/// are taken.
-std::vector<Step> recordedInFull(const Analysis& analysis) {
-  const std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
-  std::vector<Step> whole = steps;
-  std::erase_if(whole, [&](const Step& step) {
+/// A step that lacks work shows neither what it does nor how long that takes.
+std::vector<Step> recordedInFull(const Analysis& analysis, std::vector<Step> steps) {
+  std::erase_if(steps, [&](const Step& step) {
     return analysis.of<GraphReplays>().lacksWorkIn({step.startNs, step.endNs});
   });
-  return whole.empty() ? steps : whole;
+  return steps;
 }
 
 }  // namespace
 
 bool lacksWork(const Analysis& analysis) {
-  const GraphReplays& replays = analysis.of<GraphReplays>();
-  if (replays.underRecorded() == 0) return false;
-  const std::vector<Step> steps = analysis.steps.steadyWithin(analysis.window);
-  return std::ranges::all_of(steps, [&](const Step& step) { return replays.lacksWorkIn({step.startNs, step.endNs}); });
+  return analysis.of<GraphReplays>().underRecorded() > 0 &&
+         recordedInFull(analysis, analysis.steps.steadyWithin(analysis.window)).empty();
 }
 
 ReplayedSteps chooseReplayed(const Analysis& analysis) {
-  std::vector<Step> steps = longestRun(recordedInFull(analysis));
+  const std::vector<Step> steady = analysis.steps.steadyWithin(analysis.window);
+  const std::vector<Step> whole = recordedInFull(analysis, steady);
+  std::vector<Step> steps = longestRun(whole.empty() ? steady : whole);
   const prof::TimeWindow all = analysis.store->span();
   if (steps.empty()) {
     // Without steps the run is what the devices' own windows span.

@@ -23,6 +23,7 @@
 #include "analyses/work/kernels.h"
 #include "analyses/work/launches.h"
 #include "analyzer/report/report_text.h"
+#include "analyzer/report/rich_plan.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/findings.h"
 #include "lacuna/analyzer/ledger.h"
@@ -200,23 +201,7 @@ TEST(Report, RowsWithABandKeepTheirColumnsInANarrowTerminal) {
 
 TEST(Report, EverySectionKeepsToAnyWidth) {
   const std::string name = "a_kernel_with_a_name_" + std::string(150, 'x') + "_that_fills_lines_by_itself";
-  const Analysis rich = analysed({.steps = 30,
-                                  .ranks = 2,
-                                  .kernelName = name.c_str(),
-                                  .batchNs = 20'000'000,
-                                  .workers = 1,
-                                  .syncEveryOperators = 2,
-                                  .pageableCopyNs = 2'000'000,
-                                  .zeroGradNs = 1'000'000,
-                                  .mallocNs = 1'000'000,
-                                  .asleepNs = 1'000'000,
-                                  .leakBytes = 2 << 20,
-                                  .memorySpike = true,
-                                  .allocationChurn = true,
-                                  .collectiveNs = 3'000'000,
-                                  .lateNs = 2'000'000,
-                                  .tinyRepeats = 40,
-                                  .biasBeforeNorm = true});
+  const Analysis rich = analysed(test::richPlan(name.c_str()));
   const Analysis bare = analysed({.steps = 1, .stepsMarked = false});
   std::vector<std::string> sections(reportSections().begin(), reportSections().end());
   for (int width = 40; width <= 200; ++width) {

@@ -17,6 +17,7 @@
 #include "analyses/work/kernels.h"
 #include "analyses/work/python_lines.h"
 #include "analyzer/report/report_text.h"
+#include "analyzer/report/rich_plan.h"
 #include "lacuna/analyzer/analysis.h"
 #include "lacuna/analyzer/operators.h"
 #include "lacuna/analyzer/report.h"
@@ -33,21 +34,7 @@ constexpr int kWidths[]{60, 80, 120};
 /// A run with all that a report has columns for, each with what recording cost.
 Analysis plantedRun() {
   Analysis analysis =
-      analysed({.steps = 30,
-                .ranks = 2,
-                .kernelName = "void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>",
-                .batchNs = 20'000'000,
-                .workers = 1,
-                .syncEveryOperators = 2,
-                .pageableCopyNs = 2'000'000,
-                .zeroGradNs = 1'000'000,
-                .mallocNs = 1'000'000,
-                .leakBytes = 2 << 20,
-                .memorySpike = true,
-                .allocationChurn = true,
-                .collectiveNs = 3'000'000,
-                .lateNs = 2'000'000,
-                .tinyRepeats = 40});
+      analysed(test::richPlan("void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>"));
   for (KernelRow& row : analysis.of<KernelTable>()) row.recordingNs = row.totalNs / 30;
   for (CollectiveRow& row : analysis.of<CommunicationStats>().collectives) row.recordingNs = row.totalNs / 7;
   for (std::vector<OperatorRow>* rows :

@@ -17,6 +17,7 @@
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/profile.h"
 #include "lacuna/runtime/random.h"
+#include "runtime/in_a_child.h"
 #include "support/sanitizer.h"
 
 namespace lacuna::rt {
@@ -90,18 +91,6 @@ TEST(Queue, AForkedChildGoesOnByItself) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(sum(y).item(), 2000);
-}
-
-/// True if a child of fork() that runs `body` ends well; one that hangs is ended by its alarm.
-bool endsWellInAChild(const std::function<bool()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(100);
-    ::_exit(body() ? 0 : 1);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  return status == 0;
 }
 
 TEST(Queue, AForkedChildRunsWhatTheParentRanOnSeveralThreads) {

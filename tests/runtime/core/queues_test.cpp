@@ -3,13 +3,9 @@
 #include "lacuna/runtime/queue.h"
 
 #include <gmock/gmock.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <functional>
-#include <future>
 #include <optional>
 #include <set>
 #include <thread>
@@ -22,6 +18,7 @@
 #include "lacuna/runtime/optim.h"
 #include "lacuna/runtime/random.h"
 #include "runtime/held.h"
+#include "runtime/in_a_child.h"
 #include "support/sanitizer.h"
 
 /// Several queues of the CPU device.
@@ -42,6 +39,11 @@ bool withoutThreads() {
 
 Tensor large(double value) {
   return full({1 << 16}, value);
+}
+
+Tensor doubledOn(Queue queue, const Tensor& x) {
+  const QueueScope scope(queue);
+  return x + x;
 }
 
 class Queues : public testing::Test {
@@ -129,15 +131,9 @@ TEST_F(Queues, AReaderWaitsForTheQueueThatWrote) {
 TEST_F(Queues, ReadersDoNotWaitForOneAnother) {
   const Tensor weights = large(2);
   synchronize();
-  {
-    const QueueScope scope(kSecond);
-    (void)(weights + weights);
-  }
+  (void)doubledOn(kSecond, weights);
   Held held(kSecond);
-  {
-    const QueueScope scope(kSecond);
-    (void)(weights + weights);
-  }
+  (void)doubledOn(kSecond, weights);
   const Tensor y = weights + weights;
   Event(Queue{}).wait();
   EXPECT_THAT(y.toVector<float>(), Each(4));
@@ -147,11 +143,7 @@ TEST_F(Queues, AWriterWaitsForTheReaders) {
   Tensor x = large(1);
   synchronize();
   Held held(kSecond);
-  Tensor read;
-  {
-    const QueueScope scope(kSecond);
-    read = x + x;
-  }
+  const Tensor read = doubledOn(kSecond, x);
   x.fill_(100);
   EXPECT_FALSE(Event(Queue{}).passed());
   held.letGo();
@@ -163,11 +155,7 @@ TEST_F(Queues, AnOperatorLeavesMemoryAloneThatAnotherQueueReads) {
   Tensor x = large(1);
   synchronize();
   Held held(kSecond);
-  Tensor read;
-  {
-    const QueueScope scope(kSecond);
-    read = x + x;
-  }
+  const Tensor read = doubledOn(kSecond, x);
   const Tensor changed = relu(std::move(x));
   held.letGo();
   EXPECT_THAT(read.toVector<float>(), Each(2));
@@ -218,11 +206,7 @@ TEST_F(Queues, MemoryThatASecondQueueReadsIsFreeWhenThatIsDone) {
   synchronize();
   const void* address = x.data();
   Held held(kSecond);
-  Tensor read;
-  {
-    const QueueScope scope(kSecond);
-    read = x + x;
-  }
+  const Tensor read = doubledOn(kSecond, x);
   const std::size_t active = memoryStats().active;
   x = Tensor();
   EXPECT_LT(memoryStats().active, active) << "no tensor holds it";
@@ -337,17 +321,6 @@ TEST_F(Queues, AWaitForAllThrowsTheErrorOfAny) {
   EXPECT_THAT([] { synchronize(); }, ThrowsMessage<Error>(HasSubstr("index 7 is outside dimension 0")));
 }
 
-bool endsWell(const std::function<bool()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(100);
-    ::_exit(body() ? 0 : 1);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  return status == 0;
-}
-
 TEST_F(Queues, AForkFindsBusyQueuesDoneAndLeavesNoLockBehind) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a fork may catch the other threads in the sanitizer's own allocator";
@@ -368,7 +341,7 @@ TEST_F(Queues, AForkFindsBusyQueuesDoneAndLeavesNoLockBehind) {
       const QueueScope scope({kCpu, i % 4});
       mine = ones({3000}) + ones({3000});
     }
-    EXPECT_TRUE(endsWell([&] {
+    EXPECT_TRUE(endsWellInAChild([&] {
       const QueueScope scope({kCpu, 5});
       return sum(mine + mine).item() == 12000 && sum(shared).item() == 5000;
     }));

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <future>
 #include <optional>
 #include <set>
 #include <thread>
 
-#include "backend/common/queue.h"
 #include "lacuna/runtime/data.h"
 #include "lacuna/runtime/ops.h"
+#include "runtime/held.h"
 
 /// Staged batches: a buffer is never written while the consumer or the queue may still read it, nothing waits for ever,
 /// and the memory is used again.
@@ -45,24 +44,6 @@ class Staging : public testing::TestWithParam<StagedLoader> {
   static std::size_t slots() { return GetParam() == StagedLoader::Serial ? 2 : 6; }
 };
 
-/// Nothing that is enqueued runs until it is let go.
-class HeldQueue {
- public:
-  HeldQueue() {
-    synchronize();
-    CpuQueue::instance().enqueue(kName, {}, [gate = gate_.get_future().share()] { gate.wait(); });
-  }
-  ~HeldQueue() { letGo(); }
-  void letGo() {
-    if (!gone_.exchange(true)) gate_.set_value();
-  }
-
- private:
-  static inline const Name kName{"held"};
-  std::promise<void> gate_;
-  std::atomic<bool> gone_ = false;
-};
-
 TEST_P(Staging, KeepsOrderAndValuesWhileItsBuffersAreUsedAgain) {
   DataLoader loader(rows(40), options());
   std::set<const void*> addresses;
@@ -86,7 +67,8 @@ TEST_P(Staging, ABufferIsNotFilledAgainBeforeTheQueueHasReadIt) {
   DataLoader loader(rows(24), options());
   std::vector<Tensor> means;
   loader.start();
-  HeldQueue queue;
+  synchronize();
+  Held queue;
   std::atomic<int> delivered = 0;
   std::thread opener([&] {
     while (loader.stagingStats().waits == 0) std::this_thread::yield();
@@ -128,11 +110,12 @@ TEST_P(Staging, BatchesOutliveTheirLoader) {
 
 TEST_P(Staging, EndsWhileTheQueueStillReadsItsBuffers) {
   std::vector<Tensor> means;
-  std::optional<HeldQueue> queue;
+  std::optional<Held> queue;
   std::thread opener;
   {
     DataLoader loader(rows(24), options());
     loader.start();
+    synchronize();
     queue.emplace();
     for (int i = 0; i < 2; ++i) means.push_back(mean((*loader.next())[0]));
     // Threads that enqueued something, if only the release of an example, wait for the queue when they end.

@@ -15,6 +15,7 @@
 
 namespace lacuna::analyzer {
 
+class GraphNodes;
 class Store;
 struct NcclCalls;
 
@@ -108,6 +109,8 @@ class Links {
   /// NCCL's calls that the kernels carry out, by the ranges that NCCL writes. listCollectives() has them in our own
   /// types.
   [[nodiscard]] const NcclCalls& ncclCalls() const;
+  /// The moments at which the program made the nodes of graphs.
+  [[nodiscard]] const GraphNodes& graphNodes() const;
 
   /// The row that gave back what a row of the allocation table took, and the other way round; kNone for what was not
   /// freed, or not seen allocated. Blocks, external memory and segments pair among themselves, by address, within

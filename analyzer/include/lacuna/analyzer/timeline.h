@@ -59,7 +59,8 @@ struct DeviceSpan {
   Work work = Work::Compute;
   DeviceSpanKind kind = DeviceSpanKind::Kernel;
   std::uint64_t bytes = 0;  ///< of a copy or memset
-  /// Of a graph's node: the thread that made it, as it captured a stream, and when. None where that was not recorded.
+  /// The thread that made the graph's node, and when it did, while it captured a stream. None where the work is of no
+  /// graph, or nobody recorded the capture.
   prof::ThreadId madeBy = {};
   prof::TimeNs madeNs = 0;
 };

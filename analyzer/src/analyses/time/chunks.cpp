@@ -18,6 +18,12 @@ std::uint64_t timelineRows(const Store& store) {
          store.rows<prof::Sync>() + store.rows<prof::Overhead>();
 }
 
+prof::TimeWindow widened(const Store& store, prof::TimeWindow window, prof::TimeNs margin) {
+  const prof::TimeWindow span = store.span();
+  return {window.startNs - span.startNs <= margin ? span.startNs : window.startNs - margin,
+          span.endNs + 1 - window.endNs <= margin ? span.endNs + 1 : window.endNs + margin};
+}
+
 prof::Status forEachChunk(const Store& store, prof::TimeWindow window,
                           const std::function<prof::Status(const Timeline&, prof::TimeWindow)>& visit) {
   const prof::TimeWindow span = store.span();
@@ -31,10 +37,7 @@ prof::Status forEachChunk(const Store& store, prof::TimeWindow window,
   const prof::TimeNs margin = chunks == 1 ? span.endNs - span.startNs + 1 : width / 8;
   for (prof::TimeNs start = from; start < to; start += width) {
     const prof::TimeNs end = std::min(to, start + width);
-    // No further than the trace goes: its ends may be as far as times go.
-    const prof::TimeNs low = start - span.startNs <= margin ? span.startNs : start - margin;
-    const prof::TimeNs high = span.endNs + 1 - end <= margin ? span.endNs + 1 : end + margin;
-    auto timeline = loadTimeline(store, {low, high});
+    auto timeline = loadTimeline(store, widened(store, {start, end}, margin));
     if (!timeline) return timeline.error();
     if (auto status = visit(*timeline, {start, end}); !status) return status;
   }

@@ -14,6 +14,9 @@ namespace lacuna::analyzer {
 prof::Status forEachChunk(const Store& store, prof::TimeWindow window,
                           const std::function<prof::Status(const Timeline&, prof::TimeWindow)>& visit);
 
+/// The window with so much more on both sides, but no further than the trace goes: its ends may be as far as times go.
+prof::TimeWindow widened(const Store& store, prof::TimeWindow window, prof::TimeNs margin);
+
 /// Rows that a timeline of the whole trace would hold.
 std::uint64_t timelineRows(const Store& store);
 

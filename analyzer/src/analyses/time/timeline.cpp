@@ -225,7 +225,7 @@ Topology loadTopology(const Store& store) {
 prof::Result<Timeline> loadTimeline(const Store& store, TimeWindow window) {
   Timeline out;
   out.topology = loadTopology(store);
-  const GraphNodes nodes(store);
+  const GraphNodes& nodes = store.links().graphNodes();
   NameClasses classes(store);
   for (const prof::Status& status : {loadRanges(store, window, classes, out), loadCalls(store, window, classes, out),
                                      loadThreadStates(store, window, out), loadOverhead(store, window, out),

@@ -44,7 +44,8 @@ struct ReplayKind {
 
 class ReplayJudge {
  public:
-  ReplayJudge(const Store& store, ReplayCollector& collected) : store_(store), nodes_(store), in_(collected) {}
+  ReplayJudge(const Store& store, ReplayCollector& collected)
+      : store_(store), nodes_(store.links().graphNodes()), in_(collected) {}
 
   prof::Result<GraphReplays> run() {
     if (auto status = nodes_.findCalls(store_); !status) return status.error();

@@ -13,7 +13,7 @@
 
 namespace lacuna::analyzer {
 
-// Replays of CUDA or HIP graphs, and those of which a profiler recorded only a part. docs/analyses/graphs.md.
+// Replays of CUDA or HIP graphs. A profiler may have recorded only a part of one. docs/analyses/graphs.md.
 
 enum class ReplayState : std::uint8_t {
   Whole,          ///< all of the graph's work was recorded

@@ -103,7 +103,7 @@ prof::Status ReplayCollector::readWork() {
                     addReplay({.process = process, .correlation = correlation[i], .thread = {}, .queue = {}});
                 replay = byCorrelation_.emplace(std::pair(process, correlation[i]), at).first;
               }
-              // Of a launch's two calls it is the one that the work goes by.
+              // A launch may be two calls. The work names one of them.
               if (replays[replay->second].lastNs == INT64_MIN) replays[replay->second].correlation = correlation[i];
               addWork(replay->second, {replay->second, name[i], node[i], start[i], queue[i]}, dur[i], graph[i]);
             }

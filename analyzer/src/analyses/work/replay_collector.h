@@ -48,7 +48,7 @@ class ReplayCollector {
   template <class Row>
   prof::Status readWork();
   std::uint32_t addReplay(GraphReplay replay);
-  void addWork(std::uint32_t replay, const ReplayedWork& piece, std::int64_t durNs, std::uint32_t graphId);
+  void addWork(std::uint32_t at, const ReplayedWork& piece, std::int64_t durNs, std::uint32_t graphId);
   void unite(std::uint32_t replay, std::uint32_t graphId, std::uint64_t node);
   [[nodiscard]] bool isLaunch(prof::StringId name);
 

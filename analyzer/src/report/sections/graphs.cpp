@@ -21,7 +21,7 @@ const Column<ReplayedGraph> kGraphs[]{
     {{"nodes", "nodes", ColumnKind::Count, "kernels, copies and memsets of a whole replay; 0: not known"},
      kValueOf<&ReplayedGraph::nodes>},
     {{"replays", "replays", ColumnKind::Count, "launches of it"}, kValueOf<&ReplayedGraph::replays>},
-    {{"under_recorded", "lacking", ColumnKind::Count, "replays of which work is missing in the trace"},
+    {{"under_recorded", "lacking", ColumnKind::Count, "replays that lack work in the trace"},
      kValueOf<&ReplayedGraph::underRecorded>},
     {{"cut", "cut", ColumnKind::Count, "replays that the begin or the end of the recording cuts off"},
      kValueOf<&ReplayedGraph::cut>},
@@ -37,7 +37,7 @@ struct Totals {
 
 const Column<Totals> kTotals[]{
     {{"replays", "", ColumnKind::Count, "launches of graphs"}, kValueOf<&Totals::replays>},
-    {{"under_recorded", "", ColumnKind::Count, "of which work is missing in the trace"},
+    {{"under_recorded", "", ColumnKind::Count, "launches whose work the trace lacks in part"},
      kValueOf<&Totals::underRecorded>},
     {{"cut", "", ColumnKind::Count, "that the begin or the end of the recording cuts off"}, kValueOf<&Totals::cut>},
     {{"missing", "", ColumnKind::Count,

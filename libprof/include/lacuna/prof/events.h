@@ -347,7 +347,7 @@ LACUNA_TABLE(PythonSample, 29, "python_sample", LACUNA_PYTHON_SAMPLE_COLUMNS)
   COLUMN(TimeNs, timeNs, Time, "when, on the host; the call around it made the node")                       \
   COLUMN(ThreadId, thread, Plain, "the thread that made it, so the operators around it are the node's")     \
   COLUMN(std::uint64_t, id, Rising, "the node, as graphNodeId of device work names it, within its process") \
-  COLUMN(std::uint64_t, original, Plain, "the node that it is a copy of, as each of an executable graph is; 0 for none")
+  COLUMN(std::uint64_t, original, Plain, "the node that it copies, where it is one of an executable graph; 0 for none")
 LACUNA_TABLE(GraphNode, 30, "graph_node", LACUNA_GRAPH_NODE_COLUMNS)
 
 // clang-format on
