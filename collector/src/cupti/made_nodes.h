@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cupti.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "lacuna/prof/events.h"
 
 namespace lacuna::collector::cupti {
@@ -15,8 +20,17 @@ namespace lacuna::collector::cupti {
 /// Nodes of graphs that the program has made since they were last taken. From any thread.
 class MadeNodes {
  public:
-  /// May throw for want of memory. What nobody takes is dropped and counted at some size.
-  void add(const prof::GraphNode& node) {
+  using IdOf = decltype(&::cuptiGetGraphNodeId);
+  /// Numbers nodes by that function from now on; null: notes none.
+  void follow(IdOf idOf) { idOf_ = idOf; }
+
+  /// The thread that calls made a node, as CUPTI reports it. A node of an executable graph is a copy, and CUPTI reports
+  /// each copy. May throw for want of memory. What nobody takes is dropped and counted at some size.
+  void made(bool isCopy, const CUpti_GraphData& made) {
+    const IdOf idOf = idOf_.load();
+    prof::GraphNode node{.timeNs = nowNs(), .thread = prof::ThreadId(static_cast<std::uint32_t>(::gettid()))};
+    if (idOf == nullptr || idOf(made.node, &node.id) != CUPTI_SUCCESS || node.id == 0) return;
+    if (isCopy && idOf(made.originalNode, &node.original) != CUPTI_SUCCESS) node.original = 0;
     std::lock_guard lock(mutex_);
     if (made_.size() < kMost) {
       made_.push_back(node);
@@ -38,6 +52,7 @@ class MadeNodes {
   /// Taken several times a second, this is never reached: 32 bytes each.
   static constexpr std::size_t kMost = std::size_t{1} << 20;
 
+  std::atomic<IdOf> idOf_ = nullptr;
   std::mutex mutex_;
   std::vector<prof::GraphNode> made_;
   std::uint64_t lost_ = 0;

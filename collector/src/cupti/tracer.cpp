@@ -3,7 +3,6 @@
 #include "cupti/tracer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/no_signals.h"
 #include "cupti/buffer_pool.h"
 #include "cupti/calls.h"
 #include "cupti/capture.h"
@@ -66,16 +66,6 @@ MadeNodes& madeNodes() {
   static auto* kept = new MadeNodes;  // as above
   return *kept;
 }
-std::atomic<decltype(&::cuptiGetGraphNodeId)> graphNodeIdOf = nullptr;
-
-/// A node of an executable graph is a copy, and CUPTI reports each copy.
-void nodeMade(bool isCopy, const CUpti_GraphData& made) {
-  const auto idOf = graphNodeIdOf.load();
-  prof::GraphNode node{.timeNs = nowNs(), .thread = prof::ThreadId(static_cast<std::uint32_t>(::gettid()))};
-  if (idOf == nullptr || idOf(made.node, &node.id) != CUPTI_SUCCESS || node.id == 0) return;
-  if (isCopy && idOf(made.originalNode, &node.original) != CUPTI_SUCCESS) node.original = 0;
-  madeNodes().add(node);
-}
 
 void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   if (data == nullptr || globalPool.load() == nullptr || ownerPid != ::getpid()) return;
@@ -87,29 +77,13 @@ void CUPTIAPI onCallback(void* /*user*/, CUpti_CallbackDomain domain, CUpti_Call
   const bool isCopy = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
   try {
     if ((isCopy || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) && resource.resourceDescriptor != nullptr)
-      nodeMade(isCopy, *static_cast<const CUpti_GraphData*>(resource.resourceDescriptor));
+      madeNodes().made(isCopy, *static_cast<const CUpti_GraphData*>(resource.resourceDescriptor));
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) contexts().created(context);
     if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) contexts().destroyed(context);
   } catch (const std::exception&) {
     return;  // for want of memory: its last work may lack an end, or its graphs' nodes their operators
   }
 }
-
-/// Blocks all signals of the calling thread, and with it of threads that it starts: the program's are not for ours.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 /// Readings of a pair of clocks; the best of them counts, unless one is good enough.
 constexpr int kClockReadings = 8;
@@ -289,10 +263,10 @@ void Tracer::Impl::followContexts(bool follow) {
 /// Where each node is recorded, the moment at which the program made it shows the operator that it is of.
 void Tracer::Impl::followNodes(bool follow) {
   if (!options.graphNodes || !options.calls || library.GetGraphNodeId == nullptr) return;
-  if (follow) graphNodeIdOf = library.GetGraphNodeId;
+  if (follow) madeNodes().follow(library.GetGraphNodeId);
   for (const auto id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
     (void)library.EnableCallback(follow ? 1 : 0, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
-  if (!follow) graphNodeIdOf = nullptr;
+  if (!follow) madeNodes().follow(nullptr);
 }
 
 void Tracer::Impl::putNodes() {

@@ -25,6 +25,9 @@ inline constexpr double kLeastOfWait = 0.1;
 /// More places make a sentence that nobody reads.
 inline constexpr std::size_t kMostPlaces = 3;
 
+/// Leaves the few longest of them.
+void keepLongest(std::vector<prof::TimeWindow>& stretches);
+
 /// The wall time of one line of the user's Python code, with all that it calls.
 struct PythonLine {
   std::string place;     ///< "train.py:42"
